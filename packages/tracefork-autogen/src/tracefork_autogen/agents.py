@@ -15,8 +15,7 @@ from autogen_agentchat.base import ChatAgent, Response
 
 from tracefork_autogen.causes import agent_step, causes_here, inside_of_agent
 from tracefork_autogen.clients import attached_with, is_attached
-from tracefork_autogen.exchanges import is_recorded_here
-from tracefork_core.adapters import Patches, events_in, replace_in_classes
+from tracefork_core.adapters import Patches, events_in, is_recorded_here, replace_in_classes
 
 _working: ContextVar[object] = ContextVar("tracefork_autogen_working", default=None)
 """The agent that works here."""

@@ -7,7 +7,6 @@ what the exception said, so that a recorded run asks its models the same as any 
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
@@ -17,13 +16,7 @@ from tracefork_core.adapters import (
     Effect,
     atool_exchange,
     atool_stream,
-    effect_of,
-    in_session,
-    is_crossing_seam,
-    tool_mark,
 )
-
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 
 
 class TextError(ToolError):
@@ -31,11 +24,6 @@ class TextError(ToolError):
 
     def __str__(self) -> str:
         return self.message
-
-
-def is_recorded_here() -> bool:
-    """Return whether a call made here is an exchange: not in a tool that is one already."""
-    return in_session() and not is_crossing_seam()
 
 
 async def exchange(
@@ -49,9 +37,7 @@ async def exchange(
 ) -> Any:
     """Return what `run(**arguments)` returns, or what it returned in the recording."""
     try:
-        return await atool_exchange(
-            name_on_tape(name), arguments, run, values, **_options(name, effect, function)
-        )
+        return await atool_exchange(name, arguments, run, values, effect=effect, function=function)
     except ToolError as error:
         raise _said_by(error) from error.__cause__
 
@@ -66,9 +52,7 @@ async def stream(
     function: Any = None,
 ) -> AsyncGenerator[Any, None]:
     """Do the same for a tool that yields."""
-    items = atool_stream(
-        name_on_tape(name), arguments, run, values, **_options(name, effect, function)
-    )
+    items = atool_stream(name, arguments, run, values, effect=effect, function=function)
     try:
         async for item in items:
             yield item
@@ -76,19 +60,6 @@ async def stream(
         raise _said_by(error) from error.__cause__
     finally:
         await items.aclose()
-
-
-def name_on_tape(name: str) -> str:
-    """Return a tool's name with what a name on a tape may hold."""
-    return _NOT_IN_NAMES.sub("_", name) or "_"
-
-
-def _options(name: str, effect: Effect | None, function: Any) -> dict[str, Any]:
-    mark = tool_mark(function)
-    return {
-        "effect": effect_of(name, effect, function=function),
-        "raises": mark.raises if mark else (),
-    }
 
 
 def _said_by(error: ToolError) -> TextError:

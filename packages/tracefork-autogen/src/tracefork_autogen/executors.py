@@ -16,13 +16,14 @@ from typing import Any
 
 from autogen_core.code_executor import CodeBlock, CodeExecutor, CodeResult
 
-from tracefork_autogen.exchanges import exchange, is_recorded_here
+from tracefork_autogen.exchanges import exchange
 from tracefork_autogen.values import Values
 from tracefork_core.adapters import (
     Late,
     Patches,
     crossing_seam,
     in_session,
+    is_recorded_here,
     replace_in_classes,
     step,
 )

@@ -22,9 +22,9 @@ from autogen_core.memory import (
     MemoryQueryResult,
 )
 
-from tracefork_autogen.exchanges import exchange, is_recorded_here
+from tracefork_autogen.exchanges import exchange
 from tracefork_autogen.values import Values
-from tracefork_core.adapters import Effect, Patches, replace_in_classes, step
+from tracefork_core.adapters import Effect, Patches, is_recorded_here, replace_in_classes, step
 
 _EFFECTS: dict[str, Effect] = {"query": "read", "add": "write", "clear": "write"}
 _CONTENTS = ("query", "content")

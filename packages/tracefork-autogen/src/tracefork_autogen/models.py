@@ -15,12 +15,12 @@ from typing import Any
 from autogen_core.models import ChatCompletionClient
 
 from tracefork_autogen.clients import bind_client
-from tracefork_autogen.exchanges import is_recorded_here
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
     check_session,
     events_in,
+    is_recorded_here,
     replace_in_classes,
     step,
     values_set,

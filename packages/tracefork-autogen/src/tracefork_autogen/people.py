@@ -12,9 +12,9 @@ from typing import Any
 
 from autogen_agentchat.agents import UserProxyAgent
 
-from tracefork_autogen.exchanges import exchange, is_recorded_here
+from tracefork_autogen.exchanges import exchange
 from tracefork_autogen.values import Values
-from tracefork_core.adapters import Patches, replace_in_classes, step
+from tracefork_core.adapters import Patches, is_recorded_here, replace_in_classes, step
 
 _NAME = "user_input"
 

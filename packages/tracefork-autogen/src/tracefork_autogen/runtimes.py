@@ -42,7 +42,6 @@ from tracefork_autogen.causes import (
     sent_from,
 )
 from tracefork_autogen.clients import is_attached
-from tracefork_autogen.exchanges import is_recorded_here
 from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Patches,
@@ -50,6 +49,7 @@ from tracefork_core.adapters import (
     check_session,
     current_step,
     end_step,
+    is_recorded_here,
     lane_here,
     step,
 )

@@ -16,12 +16,12 @@ import msgspec
 from autogen_agentchat.agents import BaseChatAgent
 from autogen_agentchat.base import Team
 
-from tracefork_autogen.exchanges import is_recorded_here
 from tracefork_autogen.state_forks import KIND
 from tracefork_core.adapters import (
     Patches,
     State,
     current_step,
+    is_recorded_here,
     replace_in_classes,
     state_of,
     undisturbed,

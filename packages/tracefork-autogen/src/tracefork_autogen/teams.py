@@ -27,12 +27,12 @@ from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChat
 from tracefork_autogen import runtimes
 from tracefork_autogen.causes import Root, cause, causes_here, lane_around, root
 from tracefork_autogen.clients import attached_with, is_attached
-from tracefork_autogen.exchanges import is_recorded_here
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
     check_session,
     events_in,
+    is_recorded_here,
     lane_here,
     replace_in_classes,
 )

@@ -20,15 +20,18 @@ from typing import Any
 
 from autogen_core.tools import BaseStreamTool, BaseTool, FunctionTool
 
-from tracefork_autogen.exchanges import exchange, is_recorded_here, stream
+from tracefork_autogen.exchanges import exchange, stream
 from tracefork_autogen.live_tools import function_of, handoff_target, is_left_live
-from tracefork_autogen.values import Rendered, Values, as_json, classes_in
+from tracefork_autogen.values import Rendered, Values
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
+    as_json,
     check_session,
+    classes_in,
     events_in,
     in_session,
+    is_recorded_here,
     replace_in_classes,
     step,
 )
@@ -62,7 +65,7 @@ def _as_exchange(original: Callable[..., Awaitable[Any]]) -> Callable[..., Await
         if not is_recorded_here() or _running.get() is args:
             return await original(self, args, *rest, **options)
 
-        told = as_json(args)
+        told = as_json(dict(args))
 
         async def work(**now: Any) -> object:
             given = args if now == told else now  # A fork may change some.
@@ -89,7 +92,7 @@ def _streaming(
     async def run_json_stream(
         self: Any, args: Mapping[str, Any], *rest: Any, **options: Any
     ) -> AsyncGenerator[Any, None]:
-        told = as_json(args)
+        told = as_json(dict(args))
 
         async def work(**now: Any) -> AsyncGenerator[Any, None]:
             given = args if now == told else now

@@ -15,13 +15,14 @@ from typing import Any
 
 from autogen_core.tools import StaticWorkbench, TextResultContent, ToolResult, Workbench
 
-from tracefork_autogen.exchanges import exchange, is_recorded_here, stream
+from tracefork_autogen.exchanges import exchange, stream
 from tracefork_autogen.live_tools import is_left_live
 from tracefork_autogen.values import Rendered, Values
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
     events_in,
+    is_recorded_here,
     replace_in_classes,
     step,
 )

@@ -7,7 +7,6 @@ their own.
 from __future__ import annotations
 
 import inspect
-import re
 import types
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,7 +30,6 @@ from tracefork_crewai.tool_arguments import Arguments
 from tracefork_crewai.tool_values import Values
 
 Args = tuple[Any, ...]
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def call(leaf: Leaf, work: Callable[..., Any], args: Args, kwargs: Mapping[str, 
 
     try:
         with _step_of(leaf):
-            return tool_exchange(_name(leaf), arguments.told, run, leaf.values, **_said(leaf))
+            return tool_exchange(leaf.name, arguments.told, run, leaf.values, **_said(leaf))
     except ToolError as error:
         raise _in_its_words(error) from error
 
@@ -89,7 +87,7 @@ async def acall(
     try:
         with _step_of(leaf):
             said = _said(leaf)
-            return await atool_exchange(_name(leaf), arguments.told, run, leaf.values, **said)
+            return await atool_exchange(leaf.name, arguments.told, run, leaf.values, **said)
     except ToolError as error:
         raise _in_its_words(error) from error
 
@@ -124,10 +122,6 @@ def _in_its_words(error: ToolError) -> ToolError:
     name = error.kind.rpartition(".")[2] or "Exception"
     kind: type[RaisedError] = type(name, (RaisedError,), {"__module__": __name__})
     return kind(error.kind, error.message)
-
-
-def _name(leaf: Leaf) -> str:
-    return _NOT_IN_NAMES.sub("_", leaf.name) or "_"
 
 
 def _said(leaf: Leaf) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from functools import cached_property, wraps
 from typing import Any
@@ -17,7 +16,6 @@ from tracefork_langgraph.tool_interrupts import answers, ask_again, counted, int
 from tracefork_langgraph.tool_values import Outcome, Values
 
 _ANSWERS = "resumed with"
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 
 
 class Binding:
@@ -37,11 +35,6 @@ class Binding:
             "returns": next(annotated, None),
         }
 
-    @property
-    def name(self) -> str:
-        """The name of the tool on the tape."""
-        return _NOT_IN_NAMES.sub("_", self.tool.name)
-
     @cached_property
     def by_models(self) -> tuple[str, ...]:
         """The names of the arguments that a model gives to the tool."""
@@ -60,7 +53,9 @@ class Binding:
             if not in_session():
                 return self.run(*args, **kwargs)
             call = _Call(self, args, kwargs)
-            return call.end(tool_exchange(self.name, call.told, call.run, call.values, **self.said))
+            return call.end(
+                tool_exchange(self.tool.name, call.told, call.run, call.values, **self.said)
+            )
 
         return run
 
@@ -72,7 +67,7 @@ class Binding:
             if not in_session():
                 return await self.arun(*args, **kwargs)
             call = _Call(self, args, kwargs)
-            ended = atool_exchange(self.name, call.told, call.arun, call.values, **self.said)
+            ended = atool_exchange(self.tool.name, call.told, call.arun, call.values, **self.said)
             return call.end(await ended)
 
         return arun
@@ -129,4 +124,4 @@ class _Call:
 
     def _interrupted(self, error: GraphBubbleUp, asked: list[int]) -> Outcome:
         self._left = error
-        return interrupted(self._binding.name, error, asked)
+        return interrupted(self._binding.tool.name, error, asked)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
 from typing import Any
@@ -12,12 +11,11 @@ from typing import Any
 from agents.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
 
 from tracefork_core import TraceforkError
-from tracefork_core.adapters import Effect, atool_exchange, effect_of, tool_mark
+from tracefork_core.adapters import Effect, atool_exchange
 from tracefork_openai_agents import misses
 from tracefork_openai_agents.steps import inside_tool, step_of_tool
 from tracefork_openai_agents.tool_values import VALUES
 
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 _RAISED = (MCPToolCancellationError, ModelBehaviorError, UserError)
 """Errors of the SDK that it treats in other ways than errors of a tool."""
 _TEXT = "(text)"
@@ -48,17 +46,17 @@ async def call(
             inside_tool.reset(token)
         return result if _is_annotated(function) or VALUES.hold(result) else str(result)
 
-    mark = tool_mark(function)
     with step_of_tool(name) if is_tool else nullcontext():
         try:
             return await atool_exchange(
-                _NOT_IN_NAMES.sub("_", name) or "_",
+                name,
                 arguments,
                 work,
                 VALUES,
-                effect=effect_of(name, effect, function=function),
-                raises=(*_RAISED, *(mark.raises if mark else ())),
+                effect=effect,
+                raises=_RAISED,
                 returns=function,
+                function=function,
             )
         except TraceforkError:
             misses.check()

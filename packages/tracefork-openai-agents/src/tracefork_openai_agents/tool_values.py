@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from agents.editor import ApplyPatchResult
 from agents.tool import (
@@ -30,10 +26,6 @@ _DATACLASSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (ApplyPatchResult, ShellCallOutcome, ShellCommandOutput, ShellResult, Invoked)
 }
-_PLAIN = frozenset(
-    (type(None), bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID)
-) | {type(Path())}
-_CONTAINERS = (list, tuple, set, frozenset)
 
 
 class Values(FrameworkValues):
@@ -51,16 +43,6 @@ class Values(FrameworkValues):
 
     def built(self, name: str, fields: dict[str, Any]) -> object:
         return (_MODELS.get(name) or _DATACLASSES[name])(**fields)
-
-    def hold(self, value: Any) -> bool:
-        """Return whether a replay can rebuild a value without an annotation."""
-        if isinstance(value, _CONTAINERS):
-            return all(map(self.hold, value))
-        if type(value) is dict:
-            return all(self.hold(part) for pair in value.items() for part in pair)
-        if (fields := self.fields(value)) is not None:
-            return self.hold(fields)
-        return type(value) in _PLAIN
 
 
 VALUES = Values()
