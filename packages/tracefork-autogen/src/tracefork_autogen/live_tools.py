@@ -4,6 +4,7 @@
 |---|---|
 | `AgentTool`, `TeamTool` and classes derived from `TaskRunnerTool` | their runs make exchanges |
 | `McpToolAdapter`, `McpWorkbench` | tracefork-mcp records what they ask |
+| `UpdateFileTool`, `ApplyPatchTool` | they edit a canvas in the program, which prompts show |
 
 Every other tool is answered from the tape.
 """
@@ -23,6 +24,8 @@ _MARK = "_tracefork_leave_live"
 _CLASSES = frozenset(
     (
         "autogen_agentchat.tools._task_runner_tool.TaskRunnerTool",
+        "autogen_ext.memory.canvas._canvas_writer.ApplyPatchTool",
+        "autogen_ext.memory.canvas._canvas_writer.UpdateFileTool",
         "autogen_ext.tools.mcp._base.McpToolAdapter",
         "autogen_ext.tools.mcp._workbench.McpWorkbench",
     )

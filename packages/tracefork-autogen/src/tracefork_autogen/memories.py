@@ -1,8 +1,8 @@
 """Make exchanges of what a memory is asked and told: a replay needs no database of memories.
 
-`ListMemory` is a list in the program, and works as it is. Every other memory may keep what it
-remembers beyond the run, so `query`, `add` and `clear` are exchanges. What agents call,
-`update_context`, asks by `query`, and runs in a replay.
+`ListMemory` is a list in the program, `TextCanvasMemory` is text there: both work as they are.
+Every other memory may keep what it remembers beyond the run, so `query`, `add`, `clear` and `reset`
+(ChromaDB) are exchanges. What agents call, `update_context`, asks by `query`, and runs in a replay.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ from tracefork_autogen.exchanges import exchange
 from tracefork_autogen.values import Values
 from tracefork_core.adapters import Effect, Patches, is_recorded_here, replace_in_classes, step
 
-_EFFECTS: dict[str, Effect] = {"query": "read", "add": "write", "clear": "write"}
+_EFFECTS: dict[str, Effect] = {
+    "query": "read",
+    **dict.fromkeys(("add", "clear", "reset"), "write"),
+}
 _CONTENTS = ("query", "content")
+_CANVAS = "autogen_ext.memory.canvas._text_canvas_memory"
 
 
 class _Values(Values):
@@ -77,7 +81,7 @@ def put_in(patches: Patches) -> None:
 def _instead(
     owner: type, name: str, original: Callable[..., Awaitable[Any]]
 ) -> Callable[..., Awaitable[Any]]:
-    if issubclass(owner, ListMemory):
+    if issubclass(owner, ListMemory) or owner.__module__ == _CANVAS:
         return original
     signature = inspect.signature(original)
 

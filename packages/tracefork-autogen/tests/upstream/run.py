@@ -9,6 +9,7 @@ the counts.
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 import textwrap
@@ -42,11 +43,19 @@ def examples(source: Path) -> Iterator[Example]:
         yield Example(name, (str(_CELLS), str(path)), said=SAID)
     packages = source / "python" / "packages"
     for path in sorted(packages.glob("autogen-*/src/**/*.py")):
-        for number, (_, block) in enumerate(_BLOCK.findall(path.read_text()), 1):
+        for number, (_, block) in enumerate(_BLOCK.findall(_texts_in(path)), 1):
             if "asyncio.run(" in block:
                 name = f"{path.relative_to(packages).with_suffix('')}-{number}"
                 code = textwrap.dedent(block).lstrip("\n")
                 yield Example(name, ("program.py",), said=SAID, files={"program.py": code})
+
+
+def _texts_in(module: Path) -> str:
+    """Return the docstrings of a module as Python reads them: a backslash may be doubled there."""
+    parts = ast.walk(ast.parse(module.read_text()))
+    found = [part.value for part in parts if isinstance(part, ast.Expr)]
+    texts = [text.value for text in found if isinstance(text, ast.Constant)]
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 if __name__ == "__main__":
