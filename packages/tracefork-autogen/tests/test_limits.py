@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from autogen_core import CancellationToken
 from autogen_core.code_executor import CodeBlock
-from autogen_core.memory import ListMemory, MemoryContent, MemoryMimeType
+from autogen_core.memory import (
+    ListMemory,
+    Memory,
+    MemoryContent,
+    MemoryMimeType,
+    MemoryQueryResult,
+    UpdateContextResult,
+)
+from autogen_core.models import SystemMessage
 from autogen_core.tools import (
     FunctionTool,
     TextResultContent,
@@ -126,4 +134,38 @@ def test_a_list_of_memories_that_outlives_a_run_differs(agent: Call, tape: Path)
     with tracefork.record(tape):
         asyncio.run(run())
     with pytest.raises(tracefork.DivergenceError), tracefork.replay(tape):
+        asyncio.run(run())
+
+
+class Board(Memory):
+    """A memory that reads its own field where others ask by `query`."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    async def query(self, query: Any, cancellation_token: Any = None, **_: Any) -> Any: ...
+
+    async def update_context(self, model_context: Any) -> UpdateContextResult:
+        await model_context.add_message(SystemMessage(content=f"Notes: {self.notes}"))
+        return UpdateContextResult(memories=MemoryQueryResult(results=[]))
+
+    async def add(self, content: MemoryContent, cancellation_token: Any = None) -> None:
+        self.notes.append(str(content.content))
+
+    async def clear(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def test_a_memory_that_reads_its_own_fields_differs(agent: Call, tape: Path) -> None:
+    """A replay adds nothing to them: a memory may be a database."""
+
+    async def run() -> None:
+        memory = Board()
+        await memory.add(MemoryContent(content="It rains.", mime_type=MemoryMimeType.TEXT))
+        await agent("helper", memory=[memory]).run(task="Go on.")
+
+    with tracefork.record(tape):
+        asyncio.run(run())
+    with pytest.raises(tracefork.DivergenceError, match="It rains"), tracefork.replay(tape):
         asyncio.run(run())

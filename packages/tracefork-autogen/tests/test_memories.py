@@ -34,7 +34,7 @@ class Database(Memory):
         self.rows = rows
 
     async def query(self, query: Any, cancellation_token: Any = None, **_: Any) -> Any:
-        contents = [MemoryContent(content=row, mime_type=MemoryMimeType.TEXT) for row in self.rows]
+        contents = [MemoryContent(content=row, mime_type="text/plain") for row in self.rows]
         return MemoryQueryResult(results=contents)
 
     async def update_context(self, model_context: Any) -> UpdateContextResult:
@@ -60,18 +60,20 @@ def test_a_memory_answers_a_replay_as_it_did(
 
     async def run() -> str:
         memory = Database(rows)
-        await memory.add(MemoryContent(content="It rains.", mime_type=MemoryMimeType.TEXT))
-        return str(await agent("helper", memory=[memory]).run(task="Go on."))
+        await memory.add(MemoryContent(content="It rains.", mime_type="text/plain"))
+        kinds = {one.mime_type for one in (await memory.query("Who?")).results}
+        return str(await agent("helper", memory=[memory]).run(task="Go on.")) + str(kinds)
 
     with tracefork.record(tape):
         recorded = asyncio.run(run())
+    assert recorded.endswith("{'text/plain'}")
     assert rows == ["Ann likes tea.", "It rains."]
     rows[:] = ["Someone else's."]
     server.stop()
     with tracefork.replay(tape, strict=True):
         assert asyncio.run(run()) == recorded
     assert rows == ["Someone else's."]
-    assert paths()[:2] == ["memory:Database", "agent:helper ▸ memory:Database"]
+    assert paths()[:3] == [*["memory:Database"] * 2, "agent:helper ▸ memory:Database"]
 
 
 def test_a_list_of_memories_works_as_it_is(agent: Call, twice: Call, paths: Call) -> None:

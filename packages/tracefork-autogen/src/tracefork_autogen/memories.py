@@ -41,7 +41,7 @@ class _Values(Values):
         if isinstance(value, MemoryQueryResult):
             return {"results": list(value.results)}
         if isinstance(value, MemoryContent):
-            kind = getattr(value.mime_type, "value", value.mime_type)
+            kind = _plain(value.mime_type)
             return {"content": _plain(value.content), "kind": kind, "metadata": value.metadata}
         return super().fields(value)
 
@@ -49,8 +49,7 @@ class _Values(Values):
         if name == MemoryQueryResult.__name__:
             return MemoryQueryResult(**fields)
         if name == MemoryContent.__name__:
-            kind, content = fields["kind"], _content(fields["content"])
-            kind = MemoryMimeType(kind) if kind in {one.value for one in MemoryMimeType} else kind
+            content, kind = _built(fields["content"]), _built(fields["kind"])
             return MemoryContent(content=content, mime_type=kind, metadata=fields["metadata"])
         return super().built(name, fields)
 
@@ -58,16 +57,20 @@ class _Values(Values):
 _VALUES = _Values()
 
 
-def _plain(content: Any) -> object:
-    if isinstance(content, Image):
-        return {"image": content.to_base64()}
-    return {"bytes": b64encode(content).decode()} if isinstance(content, bytes) else content
+def _plain(part: Any) -> object:
+    if isinstance(part, Image):
+        return {"image": part.to_base64()}
+    if isinstance(part, MemoryMimeType):
+        return {"mime": part.value}
+    return {"bytes": b64encode(part).decode()} if isinstance(part, bytes) else part
 
 
-def _content(plain: Any) -> Any:
+def _built(plain: Any) -> Any:
     match plain:
         case {"image": str(data)}:
             return Image.from_base64(data)
+        case {"mime": str(name)}:
+            return MemoryMimeType(name)
         case {"bytes": str(data)}:
             return b64decode(data)
     return plain

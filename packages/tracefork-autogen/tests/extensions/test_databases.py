@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +18,11 @@ from autogen_ext.memory.chromadb import (
     CustomEmbeddingFunctionConfig,
     PersistentChromaDBVectorMemoryConfig,
 )
+from autogen_ext.memory.mem0 import Mem0Memory
 from chromadb import EmbeddingFunction
 
 import tracefork_core as tracefork
-from tracefork_testkit import ProviderServer
+from tracefork_testkit import ProviderServer, Reply
 
 Call = Callable[..., Any]
 
@@ -141,3 +144,39 @@ def test_a_replay_empties_no_database(chroma: Call, tape: Path, tmp_path: Path, 
     with tracefork.replay(tape, strict=True):
         asyncio.run(empty())
     assert held(tmp_path) == 1
+
+
+def facts(_: object) -> Reply:
+    """Answer what Mem0 asks a model: which facts a text holds, and what becomes of each."""
+    kept = {"id": "0", "text": "Ann likes tea.", "event": "ADD"}
+    return Reply(json.dumps({"facts": ["Ann likes tea."], "memory": [kept]}))
+
+
+def test_a_replay_neither_asks_nor_fills_mem0(
+    tape: Path, paths: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asks models of its own while it adds, and its results have times."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    async def converse(url: str) -> str:
+        at = {"openai_base_url": f"{url}/v1"}
+        store = {"path": str(tmp_path / "qdrant"), "embedding_model_dims": 8}
+        config = {
+            "llm": {"provider": "openai", "config": {"model": "gpt-4o", **at}},
+            "embedder": {"provider": "openai", "config": {"embedding_dims": 8, **at}},
+            "vector_store": {"provider": "qdrant", "config": store},
+            "history_db_path": str(tmp_path / "history.db"),
+        }
+        memory = Mem0Memory(user_id="ann", is_cloud=False, config=config)
+        await memory.add(text("Ann likes tea."))
+        return str(await memory.query("Who likes tea?"))
+
+    with ProviderServer(facts) as server, tracefork.record(tape):
+        url = server.url
+        recorded = asyncio.run(converse(url))
+    assert "Ann likes tea." in recorded
+    shutil.rmtree(tmp_path / "qdrant")
+    (tmp_path / "history.db").unlink()
+    with tracefork.replay(tape, strict=True):
+        assert asyncio.run(converse(url)) == recorded
+    assert paths() == ["memory:Mem0Memory"] * 2
