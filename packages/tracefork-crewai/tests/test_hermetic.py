@@ -19,6 +19,7 @@ from crewai.telemetry import Telemetry
 from crewai_core.paths import db_storage_path
 
 import tracefork_crewai
+from tracefork_core import Tape
 from tracefork_crewai.hermetic import SWITCHES
 
 STORAGE = "CREWAI_STORAGE_DIR"
@@ -147,6 +148,8 @@ def test_a_first_run_on_a_terminal_asks_nothing(server: Any, tmp_path: Path) -> 
     assert "REACHED []" in said
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert left <= {"run.tape", "secret.key", "latest_kickoff_task_outputs.db"}
+    with Tape.open(tmp_path / "run.tape") as tape:  # A replay would name it as changed.
+        assert not [file.path for file in tape.files if "secret.key" in file.path]
 
 
 def test_crewai_reports_and_asks_without_a_session(

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from tracefork_core import TraceforkError, UsageError
-from tracefork_core.adapters import Patches, answering_tape
+from tracefork_core.adapters import Patches, answering_tape, undisturbed
 from tracefork_crewai import ADAPTER
 
 SWITCHES = {
@@ -43,9 +43,13 @@ def prepare() -> Callable[[], None]:
         _folders.append(Path(folder.name))
         stack.callback(_folders.pop)
         stack.callback(_forget, folder.name)
-        paths = ADAPTER.instrument("crewai_core.paths", _elsewhere)
-        paths.on()
-        stack.callback(paths.off)
+        for library, apply in (
+            ("crewai_core.paths", _elsewhere),
+            ("crewai_core.token_manager", _without_its_key),
+        ):
+            instrument = ADAPTER.instrument(library, apply)
+            instrument.on()
+            stack.callback(instrument.off)
         for name, value in SWITCHES.items():
             stack.callback(_put_back, name, os.environ.get(name))
             os.environ[name] = value
@@ -95,6 +99,14 @@ def _elsewhere(patches: Patches, paths: ModuleType) -> None:
     It makes the folder wherever it looks up the path, so where it does not exist any more, too.
     """
     patches.wrap(paths, "appdirs", _Folders)
+
+
+def _without_its_key(patches: Patches, module: ModuleType) -> None:
+    """Keep the key of CrewAI's own credentials, which no crew uses, from being noted as an input.
+
+    The first run on a machine makes it, so each replay would name it as a file that has changed.
+    """
+    patches.wrap(module.TokenManager, "_get_or_create_key", undisturbed())
 
 
 class _Folders:

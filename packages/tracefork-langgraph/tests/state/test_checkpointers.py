@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
 import tracefork_core as tracefork
+from tracefork_core import SurroundingsWarning
 from tracefork_langgraph import attach, checkpointers
 
 from ..saver.test_graphs import delta_graph, with_deltas
@@ -172,6 +175,37 @@ def test_type_of_yours_in_an_earlier_state_needs_an_attached_graph(tape: Path) -
     with tracefork.replay(tape):
         graph.invoke({}, chatbot.THREAD)
     assert seen == [Order(17)] * 3
+
+
+class Number(TypedDict):
+    """A state of one number."""
+
+    n: int
+
+
+def test_a_database_that_the_recording_made_is_no_changed_input(
+    tmp_path: Path, tape: Path
+) -> None:
+    """The tutorials connect it themselves. It is not read, so nothing has to be restored."""
+    builder = StateGraph(Number)
+    builder.add_node("note", lambda state: state).add_edge(START, "note")
+    database = tmp_path / "made.sqlite"
+
+    def run(*, reads: bool = False) -> None:
+        with closing(sqlite3.connect(database, check_same_thread=False)) as connection:
+            builder.compile(checkpointer=SqliteSaver(connection)).invoke({"n": 1}, chatbot.THREAD)
+        if reads:
+            (tmp_path / "made.txt").write_text((tmp_path / "made.txt").read_text() + "more")
+
+    (tmp_path / "made.txt").write_text("")
+    with tracefork.record(tape):
+        run(reads=True)
+    with tracefork.replay(tape) as replayed:
+        run()
+    assert replayed.differences == []
+    with pytest.warns(SurroundingsWarning, match=r"made\.txt"), tracefork.replay(tape) as replayed:
+        run(reads=True)
+    assert len(replayed.differences) == 1  # Another file that the run has changed is named.
 
 
 @with_deltas

@@ -43,7 +43,8 @@ def state_of(
         shared: the object.
         kind: what the tape calls it, a number added where a run uses several.
         make: makes the stand-in, once per session, from the `State` that reads and writes the tape.
-        same: objects with an equal value share a stand-in, two connections to a database say.
+        same: objects with an equal value share a stand-in, two connections to a database say. The
+            path of a file says that the object keeps its data there, so no replay compares it.
     """
     session = current_session()
     if session is None or session.states is None:

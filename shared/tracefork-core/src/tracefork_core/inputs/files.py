@@ -87,6 +87,7 @@ class FileNotes:
         self._recorded = {(file.how, file.path): file for file in recorded or ()}
         self._left = {file for file in left if file.how in (WRITTEN, FOLDER)}
         self._differences = differences if differences is not None else []
+        self._told: dict[str, str] = {}
         self._read: dict[str, State] = {}
         self._written: dict[str, str] = {}
         self._folders: dict[str, str] = {}
@@ -113,6 +114,14 @@ class FileNotes:
                 self._folders[self._shown(path)] = path
             if self._compares:
                 self._leftovers.make_way(path)
+
+    def answered(self, path: str) -> None:
+        """Forget how a file differs: the session answers what would be read of it."""
+        name = self._shown(os.path.abspath(path))  # noqa: PTH100 - text, as below
+        with self._lock:
+            if (told := self._told.pop(name, None)) is not None:
+                self._differences.remove(told)
+            self._read.setdefault(name, None)  # Opened again, it is not compared either.
 
     def put_back(self) -> None:
         """Give what the recording left behind its name back."""
@@ -187,7 +196,8 @@ class FileNotes:
         if then is None and (written is None or state is None):
             return
         if then is None or (then.size, then.sha) != (size, sha):
-            self._differences.append(_difference(then, now, is_written=written is not None))
+            self._told[name] = _difference(then, now, is_written=written is not None)
+            self._differences.append(self._told[name])
 
     def _as_kept(self, file: FileState) -> FileState:
         path = spelled_text(self._mask(file.path))

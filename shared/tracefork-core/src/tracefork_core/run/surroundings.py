@@ -82,7 +82,6 @@ def compare_surroundings(stack: ExitStack, session: Session, tape: Tape) -> list
     masking = session.masking
     lookout = Lookout(session, masking.text, secret=masking.masks.names, recorded=recorded)
     _read_standard_input(stack, session, tape, lookout.differences)
-    session.suspects.append(lambda: lookout.differences)
     files = FileNotes(
         session,
         masking.text,
@@ -91,7 +90,7 @@ def compare_surroundings(stack: ExitStack, session: Session, tape: Tape) -> list
         left=_left_by(tape),
         differences=lookout.differences,
     )
-    session.suspects.append(files.changed_sources)
+    session.suspects += [files.changed_sources, lambda: lookout.differences]
     if tape.files:
         stack.callback(files.put_back)
         stack.enter_context(noting(files))

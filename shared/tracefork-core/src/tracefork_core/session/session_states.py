@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 from tracefork_core.exchange.contract import Noted, State
+from tracefork_core.inputs.files import notes
 from tracefork_core.session.run_state import RunState
 from tracefork_core.session.tape_sink import Sink
 from tracefork_core.tape import Tape
@@ -112,11 +113,14 @@ class SessionStates:
         """Return this session's stand-in for an object; `make` makes it once.
 
         The tape calls the objects of a kind by the order in which they are used first. Objects with
-        an equal `same` share a stand-in: two connections to one database, for example.
+        an equal `same` share a stand-in: two connections to one database, for example. If it is the
+        path of a file, that file is no input of the run: the stand-in answers what is read of it.
         """
         identity = (kind, id(shared) if same is None else same)
         with self._state.lock:
             if identity not in self._stand_ins:
+                if isinstance(same, str) and (files := notes.here()) is not None:
+                    files.answered(same)
                 number = 1 + sum(other == kind for other, _ in self._stand_ins)
                 name = kind if number == 1 else f"{kind} {number}"
                 state = SessionState(name, self._state, self._sink, self._source)
