@@ -183,9 +183,7 @@ class Number(TypedDict):
     n: int
 
 
-def test_a_database_that_the_recording_made_is_no_changed_input(
-    tmp_path: Path, tape: Path
-) -> None:
+def test_a_database_that_the_recording_made_is_no_changed_input(tmp_path: Path, tape: Path) -> None:
     """The tutorials connect it themselves. It is not read, so nothing has to be restored."""
     builder = StateGraph(Number)
     builder.add_node("note", lambda state: state).add_edge(START, "note")

@@ -80,7 +80,7 @@ def test_what_each_row_repeats_is_left_out(capsys: pytest.CaptureFixture[str]) -
     """One lane and one model say nothing about a row; no price is known."""
     head, spent, titles, *_ = shown(capsys).splitlines()
     assert titles.split() == ["#", "step", "content", "tokens", "ms"]
-    assert head == "run.tape · 4 exchanges (2 gpt-5-mini, 2 other)"
+    assert head == "run.tape · 4 exchanges (2 gpt-5-mini, 1 tool, 1 HTTP)"
     assert " tokens · " in spent
     assert "$" not in spent
 

@@ -129,9 +129,9 @@ def test_a_tool_on_the_tape_is_no_reason_to_refuse(shell: Shell) -> None:
         assert mails(shell) == 1, words
 
 
-@pytest.mark.parametrize(("answer", "sent", "exits"), [("y", 2, 0), ("n", 1, 130)])
+@pytest.mark.parametrize(("answer", "sent", "exits"), [("y\n", 2, 0), ("n\n", 1, 2), ("\x04", 1, 2)])
 def test_a_terminal_is_asked(mailer: Shell, answer: str, sent: int, exits: int) -> None:
-    """The answer decides whether the fork runs."""
+    """The answer decides whether the fork runs. A no (Ctrl-D, too) is told what else to type."""
     controller, terminal = pty.openpty()
     command = [sys.executable, "-m", "tracefork_core.cli.main"]
     process = subprocess.Popen(
@@ -142,11 +142,12 @@ def test_a_terminal_is_asked(mailer: Shell, answer: str, sent: int, exits: int) 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    os.write(controller, f"{answer}\n".encode())
+    os.write(controller, answer.encode())
     _, err = process.communicate(timeout=60)
     os.close(controller)
     os.close(terminal)
     assert UNTAPED in err.decode()
     assert "Run it?" in err.decode()
+    assert ("--allow-writes" in err.decode()) == (exits == 2)
     assert process.returncode == exits, err.decode()
     assert mails(mailer) == sent

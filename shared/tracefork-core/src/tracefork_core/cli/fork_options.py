@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -85,6 +86,14 @@ class WriteOptions:
             "--reads", metavar="TOOL", help="A tool that only reads, so that it may run again."
         ),
     ] = None
+
+    @property
+    def words(self) -> str:
+        """The options as they were typed, for a command that is to do the same; with a space."""
+        given = ["--allow-writes"] if self.allow_writes else []
+        given += ["--stub-writes"] if self.stub_writes else []
+        given += [word for tool in self.reads or [] for word in ("--reads", tool)]
+        return "".join(f" {shlex.quote(word)}" for word in given)
 
     def writes(self) -> Writes:
         """Return what happens to live calls with side effects.

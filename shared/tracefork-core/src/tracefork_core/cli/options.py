@@ -143,7 +143,8 @@ class AgentWords:
         from tracefork_core.cli.agent.recorded_command import agent_for
 
         after = _behind_dashes(context)
-        return agent_for(tape, self.command or [], after, self.module, self.function)
+        words, command = self.command or [], context.command_path
+        return agent_for(tape, words, after, self.module, self.function, command)
 
 
 @dataclass(frozen=True, slots=True)

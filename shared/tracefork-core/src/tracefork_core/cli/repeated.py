@@ -20,8 +20,7 @@ def ask_about_tools(path: Path, *, allowed: bool, until: int | None = None) -> b
     `until` is the exchange that ends the run.
 
     Raises:
-        UsageError: there are such tools, and no terminal to confirm on.
-        Abort: the user declined.
+        UsageError: there are such tools, and no terminal to confirm on; or the user declined.
     """
     from tracefork_core.run.replay import answering
     from tracefork_core.run.untaped import check_tools, repeated_tools, untaped_words
@@ -35,6 +34,17 @@ def ask_about_tools(path: Path, *, allowed: bool, until: int | None = None) -> b
         tools = repeated_tools(tape, until)
     if tools:
         words = untaped_words(tools, "This would run {} again.")
-        screen.stderr().print(f"· {printable(words)}", style=screen.WARN, soft_wrap=True)
-        typer.confirm("Run it?", abort=True, err=True)
+        screen.note(screen.stderr(), f"· {printable(words)}", screen.WARN)
+        if not confirmed("Run it?"):
+            with answering(path) as tape:
+                check_tools(tape, until)
     return bool(tools)
+
+
+def confirmed(question: str) -> bool:
+    """Ask on the terminal. Ctrl-D and Ctrl-C are a no: the command says how to go on."""
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        screen.stderr().print()
+        return False

@@ -21,7 +21,7 @@ from tracefork_core.errors import (
     UsageError,
 )
 from tracefork_core.exchange.contract import Request
-from tracefork_core.run.fork_point import Place, number_of
+from tracefork_core.run.fork_point import Place, number_of, start_of
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.surroundings import other_versions
@@ -153,7 +153,7 @@ class ForkScope(Writing[Forking]):
             if isinstance(change, Fail) and change.kind and 0 <= n < len(tape.exchanges):
                 _check_failure(tape.exchanges[n], change.kind)
         changes |= {number_of(tape, place): Keep() for place in options.hold}
-        at = number_of(tape, options.at)
+        at = start_of(tape, options.at)
         until = None if options.until is None else number_of(tape, options.until)
         return checked(
             Plan(

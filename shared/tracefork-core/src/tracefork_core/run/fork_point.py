@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from tracefork_core.checkpoints.lineage import lineage_of
@@ -49,6 +50,22 @@ def number_of(tape: Tape, place: Place) -> int:
             f"{tape.path}."
         )
     return found[0]
+
+
+def start_of(tape: Tape, place: Place) -> int:
+    """Return the number of the exchange where a fork begins.
+
+    Raises:
+        UsageError: as `number_of`, or it lies outside of the run.
+    """
+    number, count = number_of(tape, place), len(tape.exchanges)
+    if not 0 <= number <= count:
+        held = f"exchanges 0 to {count - 1}" if count else "no exchanges"
+        raise UsageError(
+            f"tracefork: cannot fork at {number}: the run has {held}. To see them: tracefork show "
+            f"{shlex.quote(str(tape.path))}"
+        )
+    return number
 
 
 def _of_step(tape: Tape, place: str) -> list[int]:

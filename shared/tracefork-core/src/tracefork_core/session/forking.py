@@ -380,14 +380,9 @@ def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:
     """Return the plan if it fits the run.
 
     Raises:
-        UsageError: the fork point or a change lies outside of the run.
+        UsageError: a change lies outside of the run.
     """
     count = len(recorded)
-    if not 0 <= plan.at <= count:
-        raise UsageError(
-            f"tracefork: cannot fork at {plan.at}: the run has exchanges 0 to {count - 1}. "
-            "`tracefork show` lists them."
-        )
     for n in plan.changes:
         if not plan.at <= n < count:
             raise UsageError(

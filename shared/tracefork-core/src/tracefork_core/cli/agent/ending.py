@@ -10,8 +10,10 @@ from types import TracebackType
 from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED
 from tracefork_core.errors import TraceforkError
 from tracefork_core.patching.code_swap import is_redirection
+from tracefork_core.seams.failures import STATUS
 
 _OURS = "tracefork_core."
+_OUR_WORDS = "tracefork: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Ending:
         """Whether the error is one of tracefork's, or was caused by one."""
         error, seen = self.error, set[int]()
         while error is not None and id(error) not in seen:
-            if isinstance(error, TraceforkError):
+            if isinstance(error, TraceforkError) or _is_refusal(error):
                 return True
             seen.add(id(error))
             error = error.__cause__ or error.__context__
@@ -150,6 +152,11 @@ def failure(
         now_and_then = f"with {status}, and with {recorded_status} when it was recorded"
         return DIFFERENT, f"the agent exited {now_and_then}"
     return None
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Return whether an SDK raises our refusal of its request as an error of its own."""
+    return getattr(error, "status_code", None) == STATUS and _OUR_WORDS in str(error)
 
 
 def leave_us_out(error: BaseException) -> None:

@@ -56,8 +56,9 @@ def agent_for(
     after: Sequence[str],
     module: str | None,
     function: str | None,
+    command: str = "tracefork replay",
 ) -> tuple[Agent, Path]:
-    """Return the agent to replay and the folder to run it in.
+    """Return the agent to replay and the folder to run it in; `command` is shown in an error.
 
     Raises:
         UsageError: no agent was named, and the store has no command for this tape.
@@ -72,9 +73,9 @@ def agent_for(
     if served is not None and served.kind != "call":
         raise UsageError(
             f"tracefork: {shown} holds a {'task' if served.kind == 'task' else 'request'} of a "
-            f"service ({printable(served.name)}). Name its app: {shown} --app PKG.MOD:APP"
+            f"service ({printable(served.name)}). Name its app: {command} {shown} --app PKG.MOD:APP"
         )
-    remedy = f"Name the agent after the tape: {shown} SCRIPT.py [-- ARGS]"
+    remedy = f"Name the agent after the tape: {command} {shown} SCRIPT.py [-- ARGS]"
     run = command_store.recall(tape)
     if run is None:
         raise UsageError(f"tracefork: {shown} was not recorded on this machine. {remedy}")

@@ -18,7 +18,7 @@ from tracefork_core.cli import fork_options, options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.repeated import ask_about_tools
+from tracefork_core.cli.repeated import ask_about_tools, confirmed
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def blame(
             watch=watch,
         )
     os.chdir(here)
-    return _tell(report, as_json=as_json, stream=stream)
+    return _tell(report, live.words, as_json=as_json, stream=stream)
 
 
 def _read(path: Path, kinds: Sequence[str]) -> tuple[Estimate, str | None]:
@@ -207,8 +207,7 @@ def _ask(expected: Estimate, limits: Budget) -> None:
     """Ask the user to confirm the expected cost.
 
     Raises:
-        UsageError: there is no terminal to confirm on.
-        KeyboardInterrupt: the user declined.
+        UsageError: there is no terminal to confirm on, or the user declined.
     """
     words = f"about {expected.calls} live calls ({_cost(expected.usd)})"
     if limits.words:
@@ -219,7 +218,10 @@ def _ask(expected: Estimate, limits: Budget) -> None:
             "pass --yes."
         )
     screen.stderr().print(f"· {words}", style=screen.DIM)
-    typer.confirm("Start?", abort=True, err=True)
+    if not confirmed("Start?"):
+        raise UsageError(
+            "tracefork: nothing was run. Start it again with another --budget, or with --yes."
+        )
 
 
 @contextmanager
@@ -233,7 +235,7 @@ def _resumable() -> Iterator[None]:
         raise
 
 
-def _tell(report: Report, *, as_json: bool, stream: bool) -> int:
+def _tell(report: Report, writes: str, *, as_json: bool, stream: bool) -> int:
     from tracefork_core.cli.display.blame_report import document, print_report
 
     code = UNDECIDED if report.result.verdict.kind == "undecided" else 0
@@ -244,7 +246,7 @@ def _tell(report: Report, *, as_json: bool, stream: bool) -> int:
     elif as_json:
         screen.say_json(document(report, code))
     else:
-        print_report(screen.stdout(), report)
+        print_report(screen.stdout(), report, writes)
     return code
 
 

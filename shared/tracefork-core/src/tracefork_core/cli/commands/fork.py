@@ -22,6 +22,7 @@ from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.repeated import ask_about_tools
 from tracefork_core.errors import UsageError
+from tracefork_core.run.fork_point import start_of
 from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def fork(
         )
     agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
+        start_of(opened, at)  # Refused before the user has to confirm.
         hash_seed.restore(opened.hash_seed)  # This may restart the process.
     from tracefork_core.run.fork import fork as forking
 

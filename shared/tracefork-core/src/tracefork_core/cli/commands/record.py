@@ -122,7 +122,8 @@ def record(
             run, ending = outcome()
         assert run.receipt is not None
         remember(path, run.receipt.digest, agent, cwd, tape.mask or [])
-        _report(path, shown, run, agent, status=ending.status, as_json=as_json)
+        again = ["tracefork", "record", "--overwrite", "-o", shown, *tools.words, *agent.argv]
+        _report(path, shown, run, agent, again, status=ending.status, as_json=as_json)
         return ending.status
 
     # That a script exists is known by now; modules, functions and tools may still turn out missing.
@@ -159,8 +160,16 @@ def _restored_without_agent(path: Path, *, overwrite: bool) -> Iterator[None]:
 
 
 def _report(
-    path: Path, shown: str, run: Recording, agent: Agent, *, status: int, as_json: bool
+    path: Path,
+    shown: str,
+    run: Recording,
+    agent: Agent,
+    again: list[str],
+    *,
+    status: int,
+    as_json: bool,
 ) -> None:
+    """Print what was recorded; `again` is the command that records it once more."""
     from tracefork_core.cli.display.account import sealed_account, take_account
     from tracefork_core.run.captured import outside_words
     from tracefork_core.tape import Tape
@@ -175,6 +184,8 @@ def _report(
         following = "tracefork doctor"
     elif mode == "metadata":
         following = f"tracefork show {shlex.quote(shown)}"
+    elif receipt.outcome != "ok" and not account.exchanges:
+        following = shlex.join(again)
     if as_json:
         screen.say_json(
             {
@@ -217,7 +228,7 @@ def _print_summary(
     from tracefork_core.run.untaped import untaped_words
 
     console = screen.stderr()
-    kinds = _kinds(account)
+    kinds = account.kinds()
     facts = [
         f"{figures.several(account.exchanges, 'exchange')}{f' ({kinds})' if kinds else ''}",
         *([figures.several(account.lanes, "lane")] if account.lanes else []),
@@ -234,34 +245,31 @@ def _print_summary(
     console.print(f"  {' · '.join(facts)}", soft_wrap=True)
     console.print(f"  {coverage_words(receipt)}", soft_wrap=True)
     if unseen:
-        console.print(f"  {unseen_words(unseen)}", style=screen.WARN, soft_wrap=True)
+        screen.note(console, f"  {unseen_words(unseen)}", screen.WARN)
     if receipt.secrets:
         console.print(f"  secrets masked: {secret_words(receipt.secrets)}", soft_wrap=True)
     if receipt.unsearched:
-        console.print(f"  ! {unsearched_words(receipt.unsearched)}", style=screen.WARN)
+        screen.note(console, f"  ! {unsearched_words(receipt.unsearched)}", screen.WARN)
     if account.untaped:
         words = untaped_words(account.untaped, "A replay runs {} again.")
-        console.print(f"  ! {printable(words)}", style=screen.WARN, soft_wrap=True)
+        screen.note(console, f"  ! {printable(words)}", screen.WARN)
     for unused in receipt.unused_tools:
-        console.print(f"  ! had no effect: {printable(unused)}", style=screen.WARN, soft_wrap=True)
+        screen.note(console, f"  ! had no effect: {printable(unused)}", screen.WARN)
     if receipt.replaced:
         names = printable(", ".join(receipt.replaced))
         words = f"  ! not on the tape: what the agent put in place of {names}"
-        console.print(words, style=screen.WARN, soft_wrap=True)
+        screen.note(console, words, screen.WARN)
     for leak in leaks:
-        console.print(f"  ! not on the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
-    if receipt.outcome != "ok":
+        screen.note(console, f"  ! not on the tape: {printable(leak)}", screen.WARN)
+    if receipt.outcome != "ok" and not account.exchanges:
+        words = f"  ! the agent ended with {receipt.outcome} before its first call"
+        screen.note(console, words, screen.WARN)
+    elif receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay must end the same way")
     elif outside := outside_words(receipt):
         words = f"  ! nothing was captured: {printable(outside)}. {REMEDY}"
-        console.print(words, style=screen.WARN, soft_wrap=True)
+        screen.note(console, words, screen.WARN)
     elif not account.exchanges:
         words = "  ! nothing was captured: the agent made no call. A replay of this proves nothing"
-        console.print(words, style=screen.WARN, soft_wrap=True)
+        screen.note(console, words, screen.WARN)
     console.print(Text("  next: ", screen.DIM).append(following, "default"), soft_wrap=True)
-
-
-def _kinds(account: Account) -> str:
-    other = account.exchanges - account.model_calls
-    kinds = [f"{account.model_calls} model"] if account.model_calls else []
-    return ", ".join([*kinds, f"{other} other"]) if other and kinds else "".join(kinds)

@@ -301,8 +301,9 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
         )
         return
     if not recorded.exchanges:
-        words = f"· {EMPTY} · {sockets}"
-        console.print(words, *_notes(recorded, verdict), sep="\n  ", soft_wrap=True)
+        console.print(f"· {EMPTY} · {sockets}", soft_wrap=True)
+        for note in _notes(recorded, verdict):
+            screen.note(console, f"  {note}")
         return
     exact = "bit-exact" if _is_exact(recorded, run) else "alike"
     account = _saved(recorded)
@@ -310,8 +311,8 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
     saved = f"$0 (saved {spared})" if spared else "$0"
     facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
     console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"), soft_wrap=True)
-    notes = [f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict)]
-    console.print(*notes, sep="\n  ", soft_wrap=True)
+    for note in (f"digest {figures.digest(run.digest)}", *_notes(recorded, verdict)):
+        screen.note(console, f"  {note}")
     print_differences(console, run.differences)
 
 

@@ -20,7 +20,7 @@ from tracefork_core.cli.agent.recorded_command import remember
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.exits import FAILED
-from tracefork_core.cli.repeated import ask_about_tools
+from tracefork_core.cli.repeated import ask_about_tools, confirmed
 from tracefork_core.errors import StoppedError, UsageError
 from tracefork_core.tape import Exchange, Tape
 
@@ -117,7 +117,12 @@ def rerun(
         status = ending.status
         if first.stopped is not None:
             status = 0 if spending.offline else FAILED
-        _report(run, first, time.perf_counter() - began, status=status, as_json=as_json)
+        after = f"tracefork show {shlex.quote(tape_names.shown(run.path))}"
+        if first.stopped is not None:
+            typed = f" {agent.words}" if agent_words.given else ""
+            again = f"{shlex.quote(tape_names.shown(path))}{typed}{branch.words}"
+            after = f"tracefork rerun {again} --yes"
+        _report(run, first, time.perf_counter() - began, after, status=status, as_json=as_json)
         return status
 
     return report(
@@ -160,8 +165,8 @@ class _First:
                 f"tracefork: the tape does not answer this request: {words}. Nothing was asked. "
                 "Pass --yes to ask for it, or --offline to look at it."
             )
-        screen.stderr().print(f"· not on the tape: {words}", style=screen.WARN, soft_wrap=True)
-        if not typer.confirm("Ask for it, and for what follows?", err=True):
+        screen.note(screen.stderr(), f"· not on the tape: {words}", screen.WARN)
+        if not confirmed("Ask for it, and for what follows?"):
             self._stop(words)
         self._is_allowed = True
 
@@ -196,7 +201,9 @@ def _difference(url: str, body: bytes, place: Exchange | None) -> str:
     return f"{asked}, instead of exchange {place.n}: {change}{more}"
 
 
-def _report(run: Forking, first: _First, seconds: float, *, status: int, as_json: bool) -> None:
+def _report(
+    run: Forking, first: _First, seconds: float, after: str, *, status: int, as_json: bool
+) -> None:
     from rich.text import Text
 
     from tracefork_core.cli.display.account import dollars, live_cost
@@ -217,7 +224,6 @@ def _report(run: Forking, first: _First, seconds: float, *, status: int, as_json
         ]
         taken = {one.aside.place for one in branch.exchanges}
         left = [one.n for one in recorded if one.n not in taken and not one.is_auxiliary]
-    after = f"tracefork show {shlex.quote(shown)}"
     if as_json:
         screen.say_json(
             {
@@ -244,11 +250,11 @@ def _report(run: Forking, first: _First, seconds: float, *, status: int, as_json
     cost = "$0 · " if not run.live else "" if spent is None else f"{figures.money(spent)} · "
     console.print(f"  {cost}digest {figures.digest(run.receipt.digest)}")
     for words in asked[:_SHOWN]:
-        console.print(f"  asked: {words}", soft_wrap=True)
+        screen.note(console, f"  asked: {words}")
     if len(asked) > _SHOWN:
         console.print(f"  asked: {len(asked) - _SHOWN} more")
     if first.stopped is not None:
-        console.print(f"  stopped before {first.stopped}", soft_wrap=True)
+        screen.note(console, f"  stopped before {first.stopped}")
     elif left:
         console.print(f"  not asked again: {', '.join(map(str, left[:20]))}", soft_wrap=True)
     if run.receipt.outcome != "ok" and first.stopped is None:

@@ -21,7 +21,7 @@ from tracefork_core.cli.repeated import ask_about_tools
 from tracefork_core.errors import DivergenceError, ReplayError, UsageError
 from tracefork_core.providers import model_call
 from tracefork_core.providers.prices import price_of
-from tracefork_core.run.fork_point import number_of
+from tracefork_core.run.fork_point import start_of
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.creation import SCRATCH
 from tracefork_core.tape.rewrite import lay_beside
@@ -55,7 +55,7 @@ def ask(
         )
     agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
-        number = number_of(opened, at)
+        number = start_of(opened, at)
         hash_seed.restore(opened.hash_seed)  # This may restart the process.
     from tracefork_core.run.fork import fork as forking
 

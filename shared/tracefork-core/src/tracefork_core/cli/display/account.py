@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.display.tool_call import is_tool
 from tracefork_core.providers import ModelCall, ToolCallPart, model_call
 from tracefork_core.providers.hosts import provider_of
 from tracefork_core.providers.prices import price_of
@@ -32,6 +33,7 @@ class Account:
         unpriced: answered model calls without a known price.
         untaped_calls: calls of tools that are not on the tape, with the exchange that holds each.
         tokens: tokens asked and answered, as far as answers say; None if none does.
+        tools: exchanges that call a tool.
     """
 
     exchanges: int
@@ -43,6 +45,15 @@ class Account:
     unpriced: int
     untaped_calls: tuple[tuple[Exchange, ToolCallPart], ...] = ()
     tokens: tuple[int, int] | None = None
+    tools: int = 0
+
+    def kinds(self, model: str = "model") -> str:
+        """Return "6 model, 2 tool, 1 HTTP" with another word for model; empty without a model."""
+        if not self.model_calls:
+            return ""
+        plain = self.exchanges - self.model_calls - self.tools
+        counts = ((self.model_calls, model), (self.tools, "tool"), (plain, "HTTP"))
+        return ", ".join(f"{count} {kind}" for count, kind in counts if count)
 
     @property
     def untaped(self) -> dict[str, int]:
@@ -90,7 +101,7 @@ class Counting:
     """Adds up the totals of a tape. Give it each exchange in its order."""
 
     def __init__(self) -> None:
-        self._exchanges = self._calls = self._wire = self._unpriced = 0
+        self._exchanges = self._calls = self._wire = self._unpriced = self._tool_calls = 0
         self._models: dict[str, None] = {}
         self._lanes: set[str] = set()
         self._spent: Decimal | None = None
@@ -104,6 +115,7 @@ class Counting:
         self._wire += sum(wire_sizes(exchange))
         self._tools.add(exchange, call)
         if call is None:
+            self._tool_calls += is_tool(exchange)
             return None
         self._calls += 1
         self._models.setdefault(model_name(call))
@@ -131,6 +143,7 @@ class Counting:
             unpriced=self._unpriced,
             untaped_calls=tuple(self._tools.untaped),
             tokens=self._tokens,
+            tools=self._tool_calls,
         )
 
 

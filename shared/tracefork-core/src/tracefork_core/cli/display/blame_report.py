@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 _WIDTH = 20
 
 
-def print_report(console: Console, report: Report) -> None:
-    """Print the verdict, the curve, the controls and the cost."""
+def print_report(console: Console, report: Report, writes: str = "") -> None:
+    """Print the verdict, the curve, the controls and the cost.
+
+    `writes` are the options of the blame that say which side effects its forks may repeat.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -64,8 +67,12 @@ def print_report(console: Console, report: Report) -> None:
     console.print(f"  {_took(report)}", style=screen.DIM)
     if named:
         unit, tape = named[0], shlex.quote(tape_names.shown(Path(report.tape)))
-        for command in (f"tracefork show {tape} {unit}", f"tracefork fork {tape} --at {unit}"):
+        forking = f"tracefork fork {tape} --at {unit}{writes}"
+        for command in (f"tracefork show {tape} {unit}", forking):
             console.print(f"  next: {command}", style=screen.DIM, soft_wrap=True)
+    elif result.verdict.kind == "undecided" and "budget" in result.verdict.reason:
+        words = "to go on: the same command with --resume and a larger --budget"
+        console.print(f"  {words}", style=screen.DIM)
 
 
 def document(report: Report, code: int) -> dict[str, object]:

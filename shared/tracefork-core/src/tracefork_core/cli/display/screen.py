@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, TextIO, cast
 
 from tracefork_core.errors import UnwritableError
@@ -24,6 +25,7 @@ _kept: TextIO | None = None
 _is_closed = False
 """Whether nothing more can be written to stdout; output for it is discarded."""
 _has_document = False
+_NARROWEST = 20
 GOOD, BAD, WARN, DIM, STRONG = "green", "red", "yellow", "dim", "bold"
 
 
@@ -83,6 +85,22 @@ def grid(*columns: str) -> Table:
             ratio=1 if gives_way else None,
         )
     return table
+
+
+def note(console: Console, words: str, style: str = "default") -> None:
+    """Print a line; on a terminal it breaks between words, and goes on below its own beginning.
+
+    Not for commands: what is copied from a terminal must stay one line. A pipe gets one line, too.
+    """
+    if not _own("stderr" if console.stderr else "stdout").isatty():
+        console.print(words, style=style, soft_wrap=True)
+        return
+    text = words.lstrip(" !·")
+    begin = words.removesuffix(text)
+    lines = wrap(text, max(_NARROWEST, console.width - len(begin))) or [""]
+    for i, line in enumerate(lines):
+        start = " " * len(begin) if i else begin
+        console.print(f"{start}{line}", style=style, soft_wrap=True)
 
 
 @contextmanager
@@ -256,6 +274,7 @@ def _console(*, stderr: bool) -> Console:
         stream.reconfigure(errors="backslashreplace")
     return PrintableConsole(
         file=cast(TextIO, _Lasting(stream)),
+        stderr=stderr,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         markup=False,
         highlight=False,

@@ -72,7 +72,7 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
         console.print(" · ".join([*counts, *spending]), soft_wrap=True)
     if account.untaped:
         untaped = untaped_words(account.untaped, "A replay runs {} again.")
-        console.print(f"! {printable(untaped)}", style=screen.WARN, soft_wrap=True)
+        screen.note(console, f"! {printable(untaped)}", screen.WARN)
     receipt = tape.receipt
     if receipt and receipt.outcome != "ok":
         console.print(f"the agent ended with {printable(receipt.outcome)}", style=screen.BAD)
@@ -102,12 +102,10 @@ def _totals(account: Account) -> tuple[list[str], list[str]]:
 
     The model is named where all calls ask the same one.
     """
-    kinds = [f"{account.model_calls} {_kind(account)}"] if account.model_calls else []
-    others = account.exchanges - account.model_calls
-    kinds += [f"{others} other"] if others and kinds else []
+    kinds = account.kinds(_kind(account))
     count = figures.several(account.exchanges, "exchange")
     lanes = [figures.several(account.lanes, "lane")] if account.lanes > 1 else []
-    return [f"{count} ({', '.join(kinds)})" if kinds else count, *lanes], account.spending
+    return [f"{count} ({kinds})" if kinds else count, *lanes], account.spending
 
 
 def _kind(account: Account) -> str:

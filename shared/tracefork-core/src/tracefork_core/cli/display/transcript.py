@@ -24,7 +24,7 @@ from tracefork_core.providers import (
     ToolCallResponsePart,
     model_call,
 )
-from tracefork_core.tape import Tape
+from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,14 +58,17 @@ class _Conversation:
     seen: set[str] = field(default_factory=set)
     calls: dict[str, tuple[int, str, ToolCallPart]] = field(default_factory=dict)
 
-    def heard(self, n: int, step: str, call: ModelCall) -> Iterator[Said]:
-        """Yield what an exchange adds."""
+    def heard(self, exchange: Exchange, call: ModelCall) -> Iterator[Said]:
+        """Yield what an exchange adds, and why it has no answer."""
+        n, step, failure = exchange.n, step_words(exchange), exchange.failure
         asked = [Message("system", call.system)] if call.system else []
         for message in (*asked, *call.input, *call.output):
             for part in message.parts:
                 yield from self._part(n, step, message, part)
         if call.error is not None:
             yield Said(n, "error", f"{call.error.type}: {call.error.message}", step)
+        if failure is not None:
+            yield Said(n, "error", f"{failure.kind}: {failure.message}", step)
 
     def left(self) -> Iterator[Said]:
         """Yield the calls of tools whose results were sent to no model."""
@@ -83,7 +86,8 @@ class _Conversation:
         elif isinstance(part, ToolCallResponsePart):
             began = self.calls.pop(part.id or "", None)
             asked = _called(began[2]) if began else "?"
-            yield Said(n, "tool", f"{asked} → {_text(part.response)}", began[1] if began else step)
+            answer = _text(part.response).rstrip()
+            yield Said(n, "tool", f"{asked} → {answer}", began[1] if began else step)
         elif text := _words(part).strip():
             yield Said(n, _who(message), text, step)
 
@@ -94,7 +98,7 @@ def conversation(tape: Tape) -> Iterator[Said]:
     for exchange in tape.exchanges:
         call = model_call(exchange)
         if call is not None and not exchange.is_auxiliary:
-            yield from held.heard(exchange.n, step_words(exchange), call)
+            yield from held.heard(exchange, call)
     yield from held.left()
 
 
@@ -123,8 +127,9 @@ def print_transcript(console: Console, tape: Tape, shown: str) -> None:
         n = said.n
     if n < 0:
         console.print("no call of a model is on this tape")
-    following = f"next: tracefork show {shlex.quote(shown)} N"
-    console.print(following, style=screen.DIM, soft_wrap=True)
+    if tape.exchanges:
+        following = f"next: tracefork show {shlex.quote(shown)} N"
+        console.print(following, style=screen.DIM, soft_wrap=True)
 
 
 def document(tape: Tape) -> dict[str, object]:
