@@ -129,7 +129,9 @@ def test_a_tool_on_the_tape_is_no_reason_to_refuse(shell: Shell) -> None:
         assert mails(shell) == 1, words
 
 
-@pytest.mark.parametrize(("answer", "sent", "exits"), [("y\n", 2, 0), ("n\n", 1, 2), ("\x04", 1, 2)])
+@pytest.mark.parametrize(
+    ("answer", "sent", "exits"), [("y\n", 2, 0), ("n\n", 1, 2), ("\x04", 1, 2)]
+)
 def test_a_terminal_is_asked(mailer: Shell, answer: str, sent: int, exits: int) -> None:
     """The answer decides whether the fork runs. A no (Ctrl-D, too) is told what else to type."""
     controller, terminal = pty.openpty()
