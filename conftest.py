@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib.util import find_spec
 
 import pytest
+
+gc.disable()  # Until the tests begin: nothing that is imported and collected before is garbage.
+
+
+def pytest_collection_finish() -> None:
+    """Leave libraries and tests out of garbage collections, which take a tenth of the time."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")
