@@ -66,6 +66,12 @@ def test_the_guide_to_ci_works(tmp_path: Path) -> None:
     follow("docs/how-to/put-it-into-ci.md", tmp_path)
 
 
+def test_a_test_records_itself_as_the_guide_says(tmp_path: Path) -> None:
+    """It refunds once for two runs, shows a changed prompt, and is recorded again on purpose."""
+    follow("docs/how-to/put-it-into-a-test.md", tmp_path)
+    assert len((tmp_path / "refunds" / "refunds.log").read_text().splitlines()) == 2
+
+
 def test_the_guide_to_sharing_works(tmp_path: Path) -> None:
     """Scan, pack, sign, unpack, verify and replay a tape in another folder."""
     make_key(tmp_path)

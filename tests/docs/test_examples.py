@@ -89,10 +89,10 @@ def test_the_page_of_examples_works(tmp_path: Path) -> None:
 
 
 def test_the_test_records_once_and_replays(reader: Reader) -> None:
-    """With TRACEFORK_RECORD it asks the model; without, it needs none."""
+    """It asks the model while there is no tape, and needs none after that."""
     start_model(reader, "pytest_tape")
     typed(reader, "touch pytest.ini")
-    typed(reader, "TRACEFORK_RECORD=1 python -m pytest -q test_agent.py")
+    typed(reader, "python -m pytest -q test_agent.py")
     typed(reader, "kill %1")
     typed(reader, "python -m pytest -q test_agent.py")
     typed(reader, "sed -i 's/order 17/order 18/' test_agent.py")
