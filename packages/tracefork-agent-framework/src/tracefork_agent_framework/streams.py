@@ -13,24 +13,24 @@ A stream that is not read to its end keeps its step open, unless it is closed.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from agent_framework import ResponseStream
 
 from tracefork_agent_framework.places import Place
-from tracefork_core.adapters import Patches, check_session
+from tracefork_core.adapters import Patches
 
 _PLACE = "_tracefork_place"
 
 
 def put_in(patches: Patches) -> None:
     """Let streams work in the steps that they carry."""
-    patches.wrap(ResponseStream, "__anext__", _next)
-    patches.wrap(ResponseStream, "_get_stream", _resolved)
-    patches.wrap(ResponseStream, "get_final_response", _final)
+    patches.wrap(ResponseStream, "__anext__", _in_place)
+    patches.wrap(ResponseStream, "_get_stream", _in_place)
+    patches.wrap(ResponseStream, "get_final_response", partial(_in_place, ends=True))
     if hasattr(ResponseStream, "close"):  # Agent Framework 1.0 has no way to close one.
-        patches.wrap(ResponseStream, "close", _closed)
+        patches.wrap(ResponseStream, "close", partial(_in_place, ends=True))
 
 
 def within(place: Place, start: Callable[[], Any]) -> Any:
@@ -44,78 +44,17 @@ def within(place: Place, start: Callable[[], Any]) -> Any:
 
 
 async def _awaited(place: Place, result: Awaitable[Any]) -> Any:
-    with place.working():
-        answer = await _work(place, lambda: result)
-    place.end()
-    check_session()
-    return answer
+    with place.working(ends=True):
+        return await result
 
 
-async def _work(place: Place, work: Callable[[], Awaitable[Any]]) -> Any:
-    """Await work; an error ends the step, and is the session's own if that has failed."""
-    try:
-        return await work()
-    except StopAsyncIteration:
-        place.end()
-        check_session()
-        raise
-    except BaseException as error:
-        place.end(error)
-        if isinstance(error, Exception):
-            check_session()
-        raise
-
-
-def _next(anext_: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(anext_)
-    async def next_item(self: Any) -> Any:
-        place = getattr(self, _PLACE, None)
+def _in_place(method: Callable[..., Any], *, ends: bool = False) -> Callable[..., Any]:
+    @wraps(method)
+    async def worked(self: Any, *args: Any, **options: Any) -> Any:
+        place: Place | None = getattr(self, _PLACE, None)
         if place is None:
-            return await anext_(self)
-        with place.working():
-            item = await _work(place, lambda: anext_(self))
-        check_session()
-        return item
+            return await method(self, *args, **options)
+        with place.working(ends=ends):
+            return await method(self, *args, **options)
 
-    return next_item
-
-
-def _resolved(get_stream: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(get_stream)
-    async def got(self: Any) -> Any:
-        place = getattr(self, _PLACE, None)
-        if place is None:
-            return await get_stream(self)
-        with place.working():
-            return await _work(place, lambda: get_stream(self))
-
-    return got
-
-
-def _final(get_final_response: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(get_final_response)
-    async def got(self: Any) -> Any:
-        place = getattr(self, _PLACE, None)
-        if place is None or place.is_over:
-            return await get_final_response(self)
-        with place.working():
-            response = await _work(place, lambda: get_final_response(self))
-        place.end()
-        check_session()
-        return response
-
-    return got
-
-
-def _closed(close: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(close)
-    async def closed(self: Any, *args: Any, **options: Any) -> None:
-        place = getattr(self, _PLACE, None)
-        if place is None:
-            await close(self, *args, **options)
-            return
-        with place.working():
-            await close(self, *args, **options)
-        place.end()
-
-    return closed
+    return worked

@@ -22,7 +22,7 @@ from agent_framework.exceptions import ToolException
 
 from tracefork_agent_framework.changes import OfSession
 from tracefork_agent_framework.live_tools import is_left_live
-from tracefork_agent_framework.places import executing, own_line, take_lane
+from tracefork_agent_framework.places import executing
 from tracefork_agent_framework.values import Values
 from tracefork_core.adapters import (
     Patches,
@@ -30,8 +30,10 @@ from tracefork_core.adapters import (
     atool_exchange,
     check_session,
     in_session,
+    own_branches,
     result_classes,
     step,
+    take_lane,
     values_set,
 )
 
@@ -58,7 +60,7 @@ def _as_step(invoke: Callable[..., Any]) -> Callable[..., Any]:
             return await invoke(self, **options)
         take_lane(self.name)
         call = None if is_left_live(self) else Call(self)
-        with step("tool", self.name), values_set({_calling: call, executing: None, **own_line()}):
+        with step("tool", self.name, {**own_branches(), _calling: call, executing: None}):
             result = await invoke(self, **options)
             check_session()
             return result

@@ -20,18 +20,17 @@ from tracefork_agent_framework.places import (
     Place,
     executing,
     nodes_around,
-    own_line,
     stable,
-    take_lane,
 )
 from tracefork_agent_framework.streams import within
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
+    Values,
     check_session,
-    current_step,
-    end_step,
     in_session,
+    own_branches,
+    take_lane,
     values_set,
 )
 
@@ -69,22 +68,16 @@ def _as_node(execute: Callable[..., Any]) -> Callable[..., Any]:
         after = _steps_of(sources, nodes)
         take_lane(name)
         if isinstance(self, AgentExecutor):
-            with values_set({executing: Executing(self.id, after), **own_line()}):
+            with values_set({executing: Executing(self.id, after), **own_branches()}):
                 await execute(self, message, sources, *args, **options)
             check_session()
             return
-        running = RunningStep.begin("node", name, after=after)
+        values: Values = {**own_branches(), executing: None}
+        running = RunningStep.begin("node", name, values, after=after)
         if nodes is not None and running.step is not None:
             nodes[self.id] = running.step
-        error: BaseException | None = None
-        try:
-            with values_set({current_step: running.step, executing: None, **own_line()}):
-                await execute(self, message, sources, *args, **options)
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
-            end_step(running.step, error)
+        with running.block():
+            await execute(self, message, sources, *args, **options)
         check_session()
 
     return executed

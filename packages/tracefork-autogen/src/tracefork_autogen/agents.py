@@ -13,7 +13,7 @@ from typing import Any
 
 from autogen_agentchat.base import ChatAgent, Response
 
-from tracefork_autogen.causes import agent_step, causes_here, inside_of_agent
+from tracefork_autogen.causes import agent_step, causes_here
 from tracefork_autogen.clients import attached_with, is_attached
 from tracefork_core.adapters import Patches, events_in, is_recorded_here, replace_in_classes
 
@@ -58,8 +58,8 @@ async def _events_of(
     agent: Any, messages: Any, events: AsyncGenerator[Any, None]
 ) -> AsyncGenerator[Any, None]:
     causes = causes_here()
-    running = causes.begin(agent.name, messages)
-    async for event in events_in(running, events, {**inside_of_agent(), **_values(agent)}):
+    running = causes.begin(agent.name, messages, _values(agent))
+    async for event in events_in(running, events):
         if isinstance(event, Response):
             causes.spoke(event.chat_message, running.step)
         yield event

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from asyncio import Task
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,12 +20,11 @@ from weakref import WeakKeyDictionary
 from tracefork_core.adapters import (
     Lane,
     RunningStep,
+    Values,
     branch_lane,
     current_step,
-    end_step,
     lane_here,
     session_here,
-    values_set,
 )
 
 
@@ -76,12 +75,15 @@ class Causes:
             steps[sent] = None
         return tuple(step for step in steps if not self._leads_to_another(step, steps))
 
-    def begin(self, name: str, messages: Iterable[Any]) -> RunningStep:
+    def begin(
+        self, name: str, messages: Iterable[Any], values: Values = MappingProxyType({})
+    ) -> RunningStep:
         """Begin the step of an agent that reads messages, on a lane that is named after it."""
         self.branch(name)
         after = self._led_here(messages)
         around = () if (here := current_step.get()) is None else (here,)
-        running = RunningStep.begin("agent", name, after=after)
+        values = {lane_around: lane_here(), cause: None, **values}
+        running = RunningStep.begin("agent", name, values, after=after)
         self.led((*after, *around), running.step)
         return running
 
@@ -128,28 +130,14 @@ def enter_session_of(lane: Lane | None, name: str) -> None:
         branch_lane(lane, causes.numbered(lane, name))
 
 
-def inside_of_agent() -> Mapping[ContextVar[Any], object]:
-    """Return what holds in the step of an agent that has just begun on this lane."""
-    return {lane_around: lane_here(), cause: None}
-
-
 @contextmanager
 def agent_step(
-    name: str,
-    messages: Iterable[Any] = (),
-    values: Mapping[ContextVar[Any], object] = MappingProxyType({}),
+    name: str, messages: Iterable[Any] = (), values: Values = MappingProxyType({})
 ) -> Iterator[str | None]:
     """Let an agent that reads messages work inside of the block, in a step of its own."""
-    running = causes_here().begin(name, messages)
-    error: BaseException | None = None
-    try:
-        with values_set({current_step: running.step, **inside_of_agent(), **values}):
-            yield running.step
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        end_step(running.step, error)
+    running = causes_here().begin(name, messages, values)
+    with running.block():
+        yield running.step
 
 
 def sent_from() -> str | None:

@@ -6,8 +6,7 @@ asked.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
@@ -19,11 +18,12 @@ from tracefork_core.adapters import (
     Patches,
     RunningStep,
     check_session,
+    checked_events,
     events_in,
     is_recorded_here,
     replace_in_classes,
+    session_checked,
     step,
-    values_set,
 )
 
 _asking: ContextVar[object] = ContextVar("tracefork_autogen_asking", default=None)
@@ -46,7 +46,7 @@ def _as_call(patches: Patches, create: Callable[..., Any]) -> Callable[..., Awai
         if _passes_by(self):
             return await create(self, *args, **options)
         _prepare(patches, self)
-        with _own_errors(), step("model", _model_of(self)), values_set({_asking: self}):
+        with session_checked(), step("model", _model_of(self), {_asking: self}):
             return await create(self, *args, **options)
 
     return created
@@ -59,26 +59,10 @@ def _as_stream(patches: Patches, create_stream: Callable[..., Any]) -> Callable[
         if _passes_by(self):
             return chunks
         _prepare(patches, self)
-        return _chunks_of(self, chunks)
+        begin = partial(RunningStep.begin, "model", _model_of(self), {_asking: self})
+        return checked_events(events_in(begin, chunks))
 
     return created
-
-
-async def _chunks_of(client: Any, chunks: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    running = RunningStep.begin("model", _model_of(client))
-    with _own_errors():
-        async for chunk in events_in(running, chunks, {_asking: client}):
-            yield chunk
-
-
-@contextmanager
-def _own_errors() -> Iterator[None]:
-    """Raise the session's error in the place of what a client's library made of it."""
-    try:
-        yield
-    except Exception:
-        check_session()
-        raise
 
 
 def _prepare(patches: Patches, client: Any) -> None:

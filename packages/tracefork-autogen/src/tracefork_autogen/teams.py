@@ -11,7 +11,6 @@ of the graph, so that a replay in another process does the same.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
@@ -30,7 +29,7 @@ from tracefork_autogen.clients import attached_with, is_attached
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
-    check_session,
+    checked_events,
     events_in,
     is_recorded_here,
     lane_here,
@@ -74,30 +73,24 @@ def _as_team(run_stream: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run_stream)
     def run(self: Any, *args: Any, **options: Any) -> Any:
         events = run_stream(self, *args, **options)
-        return _events_of(self, events) if is_recorded_here() else events
+        return _in_team(self, events) if is_recorded_here() else events
 
     return run
 
 
-async def _events_of(team: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    """Yield the events of a team, unless the session has failed: a team makes texts of errors."""
-    causes_here().branch(team.name)
-    running = RunningStep.begin("team", team.name)
-    lane = lane_here()
-    values: dict[ContextVar[Any], object] = {
-        root: Root(running.step, lane, attached_with(team)),
-        lane_around: lane,
-        cause: None,
-        is_attached: attached_with(team),
-    }
-    try:
-        async for event in events_in(running, events, values):
-            check_session()
-            yield event
-    except Exception:
-        check_session()
-        raise
-    check_session()
+def _in_team(team: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    def begin() -> RunningStep:
+        causes_here().branch(team.name)
+        running, lane = RunningStep.begin("team", team.name), lane_here()
+        running.values = {
+            root: Root(running.step, lane, attached_with(team)),
+            lane_around: lane,
+            cause: None,
+            is_attached: attached_with(team),
+        }
+        return running
+
+    return checked_events(events_in(begin, events))  # A team makes texts of errors.
 
 
 class _Ordered(set[str]):

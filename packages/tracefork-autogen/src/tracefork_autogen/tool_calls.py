@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import aclosing
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -23,7 +22,7 @@ from tracefork_core.adapters import (
     Lane,
     Patches,
     branch_lane,
-    check_session,
+    checked_events,
     in_session,
     lane_here,
     replace_in_classes,
@@ -74,10 +73,7 @@ async def _answered(work: Any, tool_call: Any, origin: Lane | None, name: str) -
 
 
 def _checked(process: Any) -> Any:
-    async def checked(cls: Any, /, **options: Any) -> AsyncGenerator[Any, None]:
-        async with aclosing(process.__func__(cls, **options)) as events:
-            async for event in events:
-                check_session()
-                yield event
+    def checked(cls: Any, /, **options: Any) -> AsyncGenerator[Any, None]:
+        return checked_events(process.__func__(cls, **options))
 
     return classmethod(wraps(process)(checked))

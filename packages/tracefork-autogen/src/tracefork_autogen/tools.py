@@ -104,7 +104,7 @@ def _streaming(
             items = original(self, args, *rest, **options)
         elif is_left_live(self):
             items = original(self, args, *rest, **options)
-            items = events_in(RunningStep.begin("tool", self.name), items, {_running: args})
+            items = events_in(RunningStep.begin("tool", self.name, {_running: args}), items)
         else:
             items = stream(self.name, told, work, _values_of(self), **_told(self))
             items = events_in(RunningStep.begin("tool", self.name), items)

@@ -89,7 +89,7 @@ def _streaming(
             items = original(self, name, arguments, *rest, **options)
         elif is_left_live(self):
             items = original(self, name, arguments, *rest, **options)
-            items = events_in(RunningStep.begin("tool", name), items, {_running: self})
+            items = events_in(RunningStep.begin("tool", name, {_running: self}), items)
         else:
             items = stream(name, arguments or {}, work, Values())
             items = events_in(RunningStep.begin("tool", name), items)

@@ -12,9 +12,7 @@ starts such tasks in an order that depends on the times of answers.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractContextManager, aclosing
+from collections.abc import AsyncGenerator, Callable
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
@@ -24,34 +22,26 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.runners import Runner
 
 from tracefork_core.adapters import (
-    Lane,
     Patches,
     RunningStep,
-    branch_lane,
-    check_session,
+    Values,
+    checked_events,
     events_in,
     in_session,
-    lane_here,
+    own_branches,
     replace_in_classes,
-    values_set,
+    take_lane,
 )
 from tracefork_google_adk.clients import attached_roots, bind_clients, is_attached
 
 Events = AsyncGenerator[Any, None]
-_Values = Mapping[ContextVar[Any], object]
-_NOTHING_ELSE: _Values = {}
-
-_lane_around: ContextVar[Lane | None] = ContextVar("tracefork_adk_lane", default=None)
-"""The lane of the step around: a task that runs a branch of it is named after the branch."""
+_NOTHING_ELSE: Values = {}
 
 _asking: ContextVar[object] = ContextVar("tracefork_adk_asking", default=None)
 """The model that is being asked: its class may ask the class that it derives from."""
 
 steps_of_nodes: ContextVar[dict[str, str] | None] = ContextVar("tracefork_adk_nodes", default=None)
 """The latest step of each node of the workflow around, by the node's name."""
-
-_started: ContextVar[Counter[str] | None] = ContextVar("tracefork_adk_started", default=None)
-"""How often each agent, node and tool was started from the step around."""
 
 
 def put_in(patches: Patches) -> None:
@@ -67,23 +57,9 @@ def _as_run(run_async: Callable[..., Events]) -> Callable[..., Events]:
         events = run_async(self, *args, **options)
         if not in_session():
             return events
-        return _checked(stepped("run", self.app_name, events, also=_attached(self.agent)))
+        return checked_events(stepped("run", self.app_name, events, also=_attached(self.agent)))
 
     return run
-
-
-async def _checked(events: Events) -> Events:
-    """Yield events, unless the session has failed: plugins turn errors into answers."""
-    try:
-        async for event in events:
-            check_session()
-            yield event
-    except Exception:
-        check_session()
-        raise
-    finally:
-        await events.aclose()
-    check_session()
 
 
 def _as_agent(run_async: Callable[..., Events]) -> Callable[..., Events]:
@@ -97,7 +73,7 @@ def _as_agent(run_async: Callable[..., Events]) -> Callable[..., Events]:
     return run
 
 
-def _attached(agent: object) -> _Values:
+def _attached(agent: object) -> Values:
     return {is_attached: True} if id(agent) in attached_roots() else _NOTHING_ELSE
 
 
@@ -115,7 +91,7 @@ def _as_model(
     return generate
 
 
-async def stepped(
+def stepped(
     kind: str,
     name: str,
     events: Events,
@@ -123,7 +99,7 @@ async def stepped(
     is_branch: bool = False,
     after: tuple[str, ...] = (),
     nodes: dict[str, str] | None = None,
-    also: _Values = _NOTHING_ELSE,
+    also: Values = _NOTHING_ELSE,
 ) -> Events:
     """Yield what a generator yields, and run it inside of a step.
 
@@ -136,33 +112,15 @@ async def stepped(
         nodes: where the steps of this workflow's nodes are noted, if it is one.
         also: more context variables that hold while the generator runs, and their values.
     """
-    if is_branch:
-        branch_lane(_lane_around.get(), numbered(name))
-    lane = lane_here()
-    running = RunningStep.begin(kind, name, after=after)
-    siblings = steps_of_nodes.get()
-    if running.step is not None and siblings is not None:
-        siblings[name] = running.step
-    values: _Values = {
-        _lane_around: lane,
-        steps_of_nodes: nodes,
-        _started: Counter(),
-        **also,
-    }
-    async with aclosing(events_in(running, events, values)) as inside:
-        async for event in inside:
-            yield event
 
+    def begin() -> RunningStep:
+        if is_branch:
+            take_lane(name)
+        values: Values = {**own_branches(), steps_of_nodes: nodes, **also}
+        running = RunningStep.begin(kind, name, values, after=after)
+        siblings = steps_of_nodes.get()
+        if running.step is not None and siblings is not None:
+            siblings[name] = running.step
+        return running
 
-def numbered(name: str) -> str:
-    """Return a name and how often it was started from the step around: "writer.2"."""
-    started = _started.get()
-    if started is None:
-        return name
-    started[name] += 1
-    return f"{name}.{started[name]}"
-
-
-def own_lane() -> AbstractContextManager[None]:
-    """Begin a line of lanes here: a tool runs in a task of its own, twice at once perhaps."""
-    return values_set({_lane_around: lane_here(), _started: Counter(), steps_of_nodes: None})
+    return events_in(begin, events)

@@ -26,13 +26,15 @@ from tracefork_core.adapters import (
     check_session,
     in_session,
     lane_here,
+    numbered,
+    own_branches,
     replace_in_classes,
     result_classes,
     step,
 )
 from tracefork_google_adk.actions import Actions
 from tracefork_google_adk.live_tools import is_left_live, only_steers
-from tracefork_google_adk.steps import numbered, own_lane
+from tracefork_google_adk.steps import steps_of_nodes
 from tracefork_google_adk.values import Values
 
 _running: ContextVar[object] = ContextVar("tracefork_adk_tool", default=None)
@@ -77,7 +79,7 @@ def _as_exchange(
                 _running.reset(token)
 
         kind, named = _step_of(self, args)
-        with step(kind, named), own_lane():
+        with step(kind, named, {**own_branches(), steps_of_nodes: None}):
             if not is_left_live(self):
                 return await _answered(self, args, tool_context, work)
             result = await work(**args)

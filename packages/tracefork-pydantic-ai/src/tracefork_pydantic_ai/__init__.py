@@ -10,11 +10,11 @@ them. The steps of its tape are agents, their nodes, model calls, tools and outp
 Names are loaded when they are first used: importing this package imports no framework.
 
 `instrument` says what is replaced while a session is open. `steps` makes steps of agents, nodes and
-validators, `models` of requests to models, `graphs` of the nodes of a program's graphs, and
-`blocks` of what is entered and left. `tools` makes exchanges of tool calls, `live_tools` says which
-run in replays too, and `agent_references` which functions run agents. `tool_changes` notes what a
-tool did besides returning a result, and `tool_values` converts results and exceptions.
-`attachment` and `clients` are for sessions with ambient=False, and `for_tests` for tests.
+validators, `models` of requests to models, and `graphs` of the nodes of a program's graphs. `tools`
+makes exchanges of tool calls, `live_tools` says which run in replays too, and `agent_references`
+which functions run agents. `tool_changes` notes what a tool did besides returning a result, and
+`tool_values` converts results and exceptions. `attachment` and `clients` are for sessions with
+ambient=False, and `for_tests` for tests.
 """
 
 from __future__ import annotations

@@ -19,18 +19,17 @@ from pydantic_graph.join import Join
 from pydantic_graph.step import Step
 
 from tracefork_core.adapters import (
+    BlockIn,
     Patches,
+    RunningStep,
     begin_step,
     branch_lane,
-    check_session,
     current_step,
-    end_step,
     in_session,
     lane_here,
-    values_set,
+    own_branches,
+    session_checked,
 )
-from tracefork_pydantic_ai.blocks import Block, Values
-from tracefork_pydantic_ai.steps import own_lane
 
 UNNAMED = "graph"
 
@@ -44,28 +43,20 @@ def put_in(patches: Patches) -> None:
     patches.wrap(_GraphIterator, "_handle_non_fork_edges", _joined)
 
 
-class _Flow:
+class _Flow(RunningStep):
     """One run of a graph: its step, and the steps before each task."""
 
     def __init__(self, name: str) -> None:
-        self.step = begin_step("flow", name, parent=current_step.get())
+        super().__init__(begin_step("flow", name, parent=current_step.get()))
         self.lane = lane_here()
         self.started: Counter[str] = Counter()
         self._before: dict[str, tuple[str, ...]] = {}
         self._arrived: dict[str, list[tuple[frozenset[str], tuple[str, ...]]]] = {}
         self._after: dict[str, tuple[str, ...]] = {}
 
-    def values(self) -> Values:
-        """Return the context variables that hold while the graph works, and their values."""
-        return {current_step: self.step}
-
     def entered(self, result: Any) -> None:
         """Let nodes find this run, by the object that runs them."""
         setattr(result._iterator_instance, _FLOW, self)  # noqa: SLF001 - nothing public has both
-
-    def end(self, error: BaseException | None) -> None:
-        """End the step."""
-        end_step(self.step, None if isinstance(error, GeneratorExit) else error)
 
     def after(self, task: Any) -> tuple[str, ...]:
         """Return the steps that a task waited for, if it is behind a join."""
@@ -106,7 +97,7 @@ def _as_flow(iterate: Callable[..., Any]) -> Callable[..., Any]:
         if infer_name and self.name is None:  # It would look at the frame above, which is ours.
             self.name = infer_obj_name(self, depth=2)
         running = iterate(self, infer_name=False, **options)
-        return Block(running, lambda: _Flow(self.name or UNNAMED))
+        return BlockIn(lambda: _Flow(self.name or UNNAMED), running)
 
     return iter_
 
@@ -123,19 +114,11 @@ def _as_node(run_task: Callable[..., Any]) -> Callable[..., Any]:
             return result
         branch_lane(flow.lane, _lane_of(flow, task))
         name = str(task.node_id)
-        step = begin_step("node", name, parent=flow.step, after=flow.after(task))
-        error: BaseException | None = None
-        try:
-            with values_set({current_step: step}), own_lane():
-                result = await run_task(self, task)
-        except BaseException as raised:
-            error = raised
-            if isinstance(raised, Exception):
-                check_session()
-            raise
-        finally:
-            end_step(step, error)
-        flow.done(task, result, step)
+        begun = begin_step("node", name, parent=flow.step, after=flow.after(task))
+        running = RunningStep(begun, own_branches())
+        with session_checked(), running.block():
+            result = await run_task(self, task)
+        flow.done(task, result, running.step)
         return result
 
     return ran

@@ -19,20 +19,16 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 
 from tracefork_core.adapters import (
+    BlockIn,
     Patches,
-    begin_step,
-    check_session,
-    current_step,
-    end_step,
-    in_session,
-    is_crossing_seam,
+    RunningStep,
+    is_recorded_here,
     replace_in_classes,
+    session_checked,
     step,
-    values_set,
 )
-from tracefork_pydantic_ai.blocks import Block, Values
 from tracefork_pydantic_ai.clients import bind_clients
-from tracefork_pydantic_ai.steps import asked_model, values_of_run
+from tracefork_pydantic_ai.steps import asked_model, in_run
 
 _Call = Callable[..., Any]
 
@@ -46,8 +42,7 @@ def put_in(patches: Patches) -> None:
 def _is_passed_on(model: Any) -> bool:
     """Return whether another step holds the request, or will."""
     wraps_others = isinstance(model, (WrapperModel, FallbackModel))
-    is_seen = in_session() and not is_crossing_seam()
-    return wraps_others or not is_seen or asked_model.get() is not None
+    return wraps_others or not is_recorded_here() or asked_model.get() is not None
 
 
 def _name_of(model: Any) -> str:
@@ -61,12 +56,8 @@ def _as_step(patches: Patches, owner: type, name: str, original: _Call) -> _Call
         if _is_passed_on(self):
             return await original(self, *args, **options)
         bind_clients(patches, self)
-        try:
-            with step("model", _name_of(self)), values_set({asked_model: self}):
-                return await original(self, *args, **options)
-        except Exception:
-            check_session()
-            raise
+        with session_checked(), step("model", _name_of(self), {asked_model: self}):
+            return await original(self, *args, **options)
 
     return request
 
@@ -80,27 +71,11 @@ def _as_streamed_step(patches: Patches, owner: type, name: str, original: _Call)
         if _is_passed_on(self):
             return stream
         bind_clients(patches, self)
-        return Block(stream, lambda: _Streamed(self, run_context))
+
+        def begin() -> RunningStep:
+            with in_run(run_context):  # The reader asks in a task of its own.
+                return RunningStep.begin("model", _name_of(self), {asked_model: self})
+
+        return BlockIn(begin, stream)
 
     return request_stream
-
-
-class _Streamed:
-    """A streamed request: its step lasts until the reader has left the stream."""
-
-    def __init__(self, model: Any, run_context: Any) -> None:
-        around = values_of_run(run_context)
-        parent: Any = around.get(current_step) or current_step.get()
-        self._step = begin_step("model", _name_of(model), parent=parent)
-        self._values: Values = {current_step: self._step, asked_model: model}
-
-    def values(self) -> Values:
-        """Return the context variables that hold while the model works."""
-        return self._values
-
-    def entered(self, result: Any) -> None:
-        """Do nothing: the step is known."""
-
-    def end(self, error: BaseException | None) -> None:
-        """End the step."""
-        end_step(self._step, None if isinstance(error, GeneratorExit) else error)

@@ -12,8 +12,8 @@ that pydantic-ai hands to models, tools and validators has it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -23,33 +23,27 @@ from pydantic_ai._agent_graph import CallToolsNode, ModelRequestNode, UserPrompt
 from pydantic_ai._output import OutputValidator
 
 from tracefork_core.adapters import (
-    Lane,
+    BlockIn,
     Patches,
+    RunningStep,
+    Values,
     begin_step,
-    branch_lane,
     current_step,
     end_step,
     in_session,
-    is_crossing_seam,
+    is_recorded_here,
     lane_here,
+    own_branches,
     step,
+    take_lane,
     values_set,
 )
-from tracefork_pydantic_ai.blocks import Block, Values
 from tracefork_pydantic_ai.clients import attached, is_attached
 
 UNNAMED = "agent"
 """The name that pydantic-ai gives to an agent without one."""
 
 _RUN = "_tracefork_run"
-
-_lane_around: ContextVar[Lane | None] = ContextVar("tracefork_pydantic_ai_lane", default=None)
-"""The lane of the step around: a task that runs a branch of it is named after the branch."""
-
-_started: ContextVar[Counter[str] | None] = ContextVar(
-    "tracefork_pydantic_ai_started", default=None
-)
-"""How often each agent and tool was started from the step around."""
 
 asked_model: ContextVar[object] = ContextVar("tracefork_pydantic_ai_model", default=None)
 """The model that is asked here: it may ask the class that it derives from, or another model."""
@@ -68,28 +62,21 @@ def put_in(patches: Patches) -> None:
     patches.wrap(OutputValidator, "validate", _as_guardrail)
 
 
-class Run:
-    """One run of an agent: its step, and that of the node that it is at."""
+class Run(RunningStep):
+    """One run of an agent: its step, and in that the one of the node that it is at."""
 
     def __init__(self, name: str, also: Values) -> None:
-        branch_lane(_lane_around.get(), numbered(name))
+        take_lane(name)
         lane_here()  # It gets its number now: agents that start together are asked in any order.
-        self._step = begin_step("agent", name, parent=current_step.get())
+        super().__init__(begin_step("agent", name, parent=current_step.get()), also)
         self._id: str | None = None
         self._node: object = None
-        self._node_step: str | None = None
         self._nodes: Counter[str] = Counter()
-        self._also = also
 
-    def values(self) -> Values:
-        """Return the context variables that hold while the run works, and their values."""
-        return {
-            current_step: self._node_step or self._step,
-            _lane_around: lane_here(),
-            _started: Counter(),
-            asked_model: None,
-            **self._also,
-        }
+    def working(self) -> AbstractContextManager[None]:
+        """Let the run work in a block: each node does, in a task of its own."""
+        values = {current_step: self.current, asked_model: None, **own_branches(), **self.values}
+        return values_set(values)
 
     def entered(self, result: Any) -> None:
         """Let nodes and calls find this run, by the object that they have in common and its id."""
@@ -101,61 +88,35 @@ class Run:
         """Begin the step of a node, unless it has begun, and end that of the one before."""
         if node is self._node:
             return
-        self._leave(None)
+        if self.current != self.step:
+            end_step(self.current)
         name = type(node).__name__
         self._nodes[name] += 1
         retry = " (retry)" if _is_retry(node) else ""
         name = f"{name} {self._nodes[name]}{retry}"
-        self._node, self._node_step = node, begin_step("node", name, parent=self._step)
+        self._node, self.current = node, begin_step("node", name, parent=self.step)
 
-    def _leave(self, error: BaseException | None) -> None:
-        end_step(self._node_step, error)
-        self._node = self._node_step = None
-
-    def end(self, error: BaseException | None) -> None:
+    def end(self, error: BaseException | None = None) -> None:
         """End the steps of the node and of the run."""
         if self._id is not None and _runs.get(self._id) is self:
             del _runs[self._id]
-        error = None if isinstance(error, GeneratorExit) else error
-        self._leave(error)
-        end_step(self._step, error)
+        super().end(error)
 
 
-def values_of_run(run_context: Any) -> Values:
-    """Return the context variables that hold in a run, from the context that it hands to calls."""
+def in_run(run_context: Any) -> AbstractContextManager[None]:
+    """Let a block work in the run whose context pydantic-ai hands to calls."""
     run = _runs.get(run_context.run_id) if run_context is not None else None
-    return run.values() if run is not None else {}
-
-
-@contextmanager
-def step_in_run(run_context: Any, kind: str, name: str) -> Iterator[None]:
-    """Make a step of a block, in the step of the node that a run is at."""
-    with values_set(values_of_run(run_context)), step(kind, name):
-        yield
-
-
-def numbered(name: str) -> str:
-    """Return a name and how often it was started from the step around: "writer.2"."""
-    started = _started.get()
-    if started is None:
-        return name
-    started[name] += 1
-    return f"{name}.{started[name]}"
-
-
-def own_lane() -> AbstractContextManager[None]:
-    """Begin a line of lanes here: a tool runs in a task of its own, twice at once perhaps."""
-    return values_set({_lane_around: lane_here(), _started: Counter()})
+    return nullcontext() if run is None else run.working()
 
 
 def _as_agent(iterate: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(iterate)
     def iter_(self: Any, *args: Any, **options: Any) -> Any:
         running = iterate(self, *args, **options)
-        if not in_session() or is_crossing_seam():  # A tool that is one exchange runs it.
+        if not is_recorded_here():  # A tool that is one exchange runs it.
             return running
-        also = {is_attached: True} if id(self) in attached() else {}
-        return Block(running, lambda: Run(self.name or UNNAMED, also))
+        also: Values = {is_attached: True} if id(self) in attached() else {}
+        return BlockIn(lambda: Run(self.name or UNNAMED, also), running)
 
     return iter_
 
@@ -167,7 +128,7 @@ def _as_node(run: Callable[..., Any]) -> Callable[..., Any]:
         if running is None:
             return await run(self, ctx)
         running.at(self)
-        with values_set(running.values()):
+        with running.working():
             return await run(self, ctx)
 
     return ran
@@ -178,22 +139,24 @@ def _as_streamed_node(stream: Callable[..., Any]) -> Callable[..., Any]:
     def streamed(self: Any, ctx: Any) -> Any:
         running = getattr(ctx.deps, _RUN, None)
         source = stream(self, ctx)
-        return source if running is None else Block(source, lambda: _StreamedNode(running, self))
+        return source if running is None else BlockIn(lambda: _StreamedNode(running, self), source)
 
     return streamed
 
 
-class _StreamedNode:
-    """The streaming part of a node: its step goes on after it."""
+class _StreamedNode(RunningStep):
+    """The streaming part of a node, whose step goes on after it."""
 
     def __init__(self, run: Run, node: object) -> None:
         run.at(node)
-        self.values = run.values
+        super().__init__(run.current)
+        self._run = run
 
-    def entered(self, result: Any) -> None:
-        """Do nothing: the run knows the node."""
+    def working(self) -> AbstractContextManager[None]:
+        """Let the run work in a block."""
+        return self._run.working()
 
-    def end(self, error: BaseException | None) -> None:
+    def end(self, error: BaseException | None = None) -> None:
         """Do nothing: the step ends with the next node, or with the run."""
 
 
@@ -203,7 +166,7 @@ def _as_guardrail(validate: Callable[..., Any]) -> Callable[..., Any]:
         if not in_session():
             return await validate(self, result, run_context, *args)
         name = getattr(self.function, "__name__", type(self.function).__name__)
-        with step_in_run(run_context, "guardrail", name), own_lane():
+        with in_run(run_context), step("guardrail", name, own_branches()):
             return await validate(self, result, run_context, *args)
 
     return validated

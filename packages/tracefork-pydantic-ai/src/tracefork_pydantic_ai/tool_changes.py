@@ -27,7 +27,7 @@ from pydantic_ai.messages import UserPromptPart
 from pydantic_core import to_json
 
 from tracefork_core.adapters import Changes, Patches, values_set
-from tracefork_pydantic_ai.tool_values import Values
+from tracefork_pydantic_ai.tool_values import ToolValues
 
 _METHODS = ("cancel", "emit", "enqueue", "load_capability")
 """Methods of the context that change the run; not each version has them all."""
@@ -42,7 +42,7 @@ Path = tuple[tuple[str, Any], ...]
 class OfRun(Changes):
     """What one call changes in its run."""
 
-    def __init__(self, name: str, context: Any, values: Values) -> None:
+    def __init__(self, name: str, context: Any, values: ToolValues) -> None:
         self._name = name
         self._context = context
         self._values = values

@@ -34,7 +34,7 @@ RAISED = tuple(
 """Exceptions of pydantic-ai that a message rebuilds; not each version has them all."""
 
 
-class Values(ProgramValues):
+class ToolValues(ProgramValues):
     """Converts the results of one tool.
 
     Args:

@@ -27,19 +27,20 @@ from pydantic_ai.toolsets import (
 
 from tracefork_core.adapters import (
     Patches,
+    Values,
     atool_exchange,
-    check_session,
     effect_of,
-    in_session,
-    is_crossing_seam,
+    is_recorded_here,
+    own_branches,
     replace_in_classes,
-    values_set,
+    session_checked,
+    step,
 )
 from tracefork_pydantic_ai import live_tools, tool_changes
 from tracefork_pydantic_ai.live_tools import is_left_live
-from tracefork_pydantic_ai.steps import own_lane, step_in_run
+from tracefork_pydantic_ai.steps import in_run
 from tracefork_pydantic_ai.tool_changes import OfRun
-from tracefork_pydantic_ai.tool_values import RAISED, Values, plain
+from tracefork_pydantic_ai.tool_values import RAISED, ToolValues, plain
 
 Work = Callable[[dict[str, Any]], Awaitable[object]]
 
@@ -65,17 +66,13 @@ def _in_step(execute: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
     @wraps(execute)
     async def executed(self: Any, validated: Any, **options: Any) -> Any:
         is_run = validated.args_valid and getattr(validated, "deferral", None) is None
-        if not in_session() or is_crossing_seam() or not is_run:
+        if not is_recorded_here() or not is_run:
             return await execute(self, validated, **options)
         name = validated.call.tool_name
-        with step_in_run(validated.ctx, "tool", name), own_lane(), values_set({_called: name}):
-            try:
-                result = await execute(self, validated, **options)
-            except Exception:
-                check_session()
-                raise
-            check_session()  # Hooks turn errors into results, and toolsets into retries.
-            return result
+        values: Values = {**own_branches(), _called: name}
+        # Hooks turn errors into results, and toolsets into retries.
+        with in_run(validated.ctx), step("tool", name, values), session_checked():
+            return await execute(self, validated, **options)
 
     return executed
 
@@ -94,7 +91,7 @@ def _as_exchange(
         async def work(arguments: dict[str, Any]) -> object:
             return await original(self, name, arguments, ctx, tool)
 
-        if not in_session() or is_crossing_seam() or (is_mcp and not _is_in_process(self)):
+        if not is_recorded_here() or (is_mcp and not _is_in_process(self)):
             return await work(tool_args)
         defined = getattr(self, "tools", {}).get(getattr(tool, "original_name", name))
         function = getattr(defined, "function", None if is_mcp else self.call_tool)
@@ -122,7 +119,7 @@ async def _answered(
     name: str, function: Any, ctx: Any, tool: Any, work: Work, arguments: dict[str, Any]
 ) -> object:
     """Return or raise what the tool does, or did in the recording."""
-    told, values = plain(arguments), Values(function)
+    told, values = plain(arguments), ToolValues(function)
 
     async def run(**now: Any) -> object:
         # A fork may change arguments; the tool expects them validated.

@@ -11,40 +11,26 @@ orders in its prompt. In a session both follow the order in which the nodes were
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
-from contextlib import aclosing
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
 from strands.multiagent.graph import Graph
 from strands.multiagent.swarm import Swarm
 
-from tracefork_bedrock.strands.steps import (
-    checked,
-    is_recorded_here,
-    node_name,
-)
+from tracefork_bedrock.strands.steps import node_name
 from tracefork_core.adapters import (
-    Lane,
     Patches,
     RunningStep,
-    branch_lane,
+    checked_events,
     events_in,
-    lane_here,
+    is_recorded_here,
+    own_branches,
+    take_lane,
 )
 
-
-@dataclass(slots=True)
-class _Run:
-    """One run of a graph or a swarm: its lane, and the steps of its nodes so far."""
-
-    lane: Lane | None
-    steps: dict[str, str] = field(default_factory=dict)
-    visits: dict[str, int] = field(default_factory=dict)
-
-
-_run: ContextVar[_Run | None] = ContextVar("tracefork_strands_run", default=None)
+_steps: ContextVar[dict[str, str] | None] = ContextVar("tracefork_strands_steps", default=None)
+"""The latest step of each node of the graph or swarm around, by the node's name."""
 
 
 def put_in(patches: Patches) -> None:
@@ -61,25 +47,25 @@ def _run_step(stream: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(stream)
     def stream_async(self: Any, *args: Any, **options: Any) -> Any:
         events = stream(self, *args, **options)
-        return _in_run(self, events) if is_recorded_here() else events
+        return _in_run(str(self.id), events) if is_recorded_here() else events
 
     return stream_async
 
 
-async def _in_run(flow: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    running, run = RunningStep.begin("run", str(flow.id)), _Run(lane_here())
-    async with aclosing(events_in(running, checked(events), {_run: run})) as inside:
-        async for event in inside:
-            yield event
+def _in_run(name: str, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    def begin() -> RunningStep:
+        return RunningStep.begin("run", name, {**own_branches(), _steps: {}})
+
+    return events_in(begin, checked_events(events))
 
 
 def _node_of_graph(execute: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(execute)
     def _execute_node(self: Any, node: Any, *args: Any, **options: Any) -> Any:
         events = execute(self, node, *args, **options)
-        if (run := _run.get()) is None or not is_recorded_here():
+        if (steps := _steps.get()) is None or not is_recorded_here():
             return events
-        return _in_node(run, node.node_id, events, [it.node_id for it in _waited_for(self, node)])
+        return _in_node(steps, node.node_id, events, [it.node_id for it in _waited_for(self, node)])
 
     return _execute_node
 
@@ -88,26 +74,26 @@ def _node_of_swarm(execute: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(execute)
     def _execute_node(self: Any, node: Any, *args: Any, **options: Any) -> Any:
         events = execute(self, node, *args, **options)
-        if (run := _run.get()) is None or not is_recorded_here():
+        if (steps := _steps.get()) is None or not is_recorded_here():
             return events
         before = self.state.node_history
-        return _in_node(run, node.node_id, events, [it.node_id for it in before[-1:]])
+        return _in_node(steps, node.node_id, events, [it.node_id for it in before[-1:]])
 
     return _execute_node
 
 
-async def _in_node(
-    run: _Run, name: str, events: AsyncIterable[Any], before: list[str]
+def _in_node(
+    steps: dict[str, str], name: str, events: AsyncIterable[Any], before: list[str]
 ) -> AsyncGenerator[Any, None]:
-    visits = run.visits[name] = run.visits.get(name, 0) + 1
-    branch_lane(run.lane, name if visits == 1 else f"{name}.{visits}")
-    after = [run.steps[it] for it in before if it in run.steps]
-    running = RunningStep.begin("node", name, after=after)
-    if running.step is not None:
-        run.steps[name] = running.step
-    async with aclosing(events_in(running, events, {node_name: name})) as inside:
-        async for event in inside:
-            yield event
+    def begin() -> RunningStep:
+        take_lane(name)
+        after = [steps[it] for it in before if it in steps]
+        running = RunningStep.begin("node", name, {node_name: name}, after=after)
+        if running.step is not None:
+            steps[name] = running.step
+        return running
+
+    return events_in(begin, events)
 
 
 def _waited_for(graph: Any, node: Any) -> list[Any]:

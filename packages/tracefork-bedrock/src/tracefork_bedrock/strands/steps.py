@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator
-from contextlib import aclosing
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from itertools import count
 from typing import Any
 
@@ -28,13 +27,13 @@ from tracefork_core.adapters import (
     Patches,
     RunningStep,
     begin_step,
-    check_session,
+    checked_events,
     crossing_seam,
     current_step,
     end_step,
     events_in,
     in_session,
-    is_crossing_seam,
+    is_recorded_here,
     replace_in_classes,
     step,
 )
@@ -67,26 +66,6 @@ def put_in(patches: Patches) -> None:
             patches.wrap(module, name, _unseen)
 
 
-def is_recorded_here() -> bool:
-    """Return whether calls of this code are exchanges, and not part of one around them."""
-    return in_session() and not is_crossing_seam()
-
-
-async def checked(events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    """Yield the events of a run; raise the session's error in place of a result or of another."""
-    try:
-        async for event in events:
-            if "result" in event:
-                check_session()
-            yield event
-    except Exception:
-        check_session()
-        raise
-    finally:
-        if isinstance(events, AsyncGenerator):
-            await events.aclose()
-
-
 def _unseen(poll: Callable[..., Any]) -> Callable[..., Any]:
     """Keep the pauses of a poll off the tape: how many there are is chance, and none matters."""
 
@@ -111,16 +90,13 @@ def _agent_step(stream: Callable[..., Any]) -> Callable[..., Any]:
     return stream_async
 
 
-async def _in_agent(agent: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    running = RunningStep.begin("agent", _name_of(agent))
-    values: dict[ContextVar[Any], object] = {
-        _agent: running,
-        _turns: count(1),
-        node_name: None,
-    }
-    async with aclosing(events_in(running, checked(events), values)) as inside:
-        async for event in inside:
-            yield event
+def _in_agent(agent: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    def begin() -> RunningStep:
+        running = RunningStep.begin("agent", _name_of(agent))
+        running.values = {_agent: running, _turns: count(1), node_name: None}
+        return running
+
+    return events_in(begin, checked_events(events))
 
 
 def _agent_block(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,16 +134,10 @@ def _model_step(_: type, __: str, original: Any) -> Any:
         events = original(self, *args, **options)
         if not is_recorded_here() or _asked_model.get() is self:
             return events
-        return _in_model(self, events)
+        begin = partial(RunningStep.begin, "model", _model_name(self), {_asked_model: self})
+        return events_in(begin, events)
 
     return asked
-
-
-async def _in_model(model: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    running = RunningStep.begin("model", _model_name(model))
-    async with aclosing(events_in(running, events, {_asked_model: model})) as inside:
-        async for event in inside:
-            yield event
 
 
 def _name_of(agent: Any) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
 from contextlib import aclosing
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import Any
 
 from strands.interrupt import Interrupt, InterruptException
@@ -22,7 +22,6 @@ from strands.types._events import ToolInterruptEvent, ToolResultEvent, ToolStrea
 from strands.types.tools import AgentTool
 
 from tracefork_bedrock.strands.live_tools import function_of, is_agent, is_live
-from tracefork_bedrock.strands.steps import is_recorded_here
 from tracefork_bedrock.strands.tool_changes import OfAgent
 from tracefork_bedrock.strands.tool_values import VALUES, Asks, Progress, plain
 from tracefork_core import ToolError, TraceforkError
@@ -33,6 +32,7 @@ from tracefork_core.adapters import (
     atool_exchange,
     atool_stream,
     events_in,
+    is_recorded_here,
     replace_in_classes,
     tool_mark,
 )
@@ -61,24 +61,14 @@ def _as_exchange(_: type, __: str, original: Any) -> Any:
 
         if not is_recorded_here():
             return work(tool_use)
-        return _in_step(self, tool_use, invocation_state, work)
+        name = str(tool_use["name"])
+        if is_live(self):
+            step = partial(RunningStep.begin, *_step_of(self, name, tool_use))
+            return events_in(step, work(tool_use))
+        call = _Call(self, name, tool_use, invocation_state, work)
+        return events_in(partial(RunningStep.begin, "tool", name), call.events())
 
     return stream
-
-
-async def _in_step(
-    tool: Any, tool_use: Any, run: Any, work: Callable[[Any], AsyncIterable[Any]]
-) -> AsyncGenerator[Any, None]:
-    name = str(tool_use["name"])
-    if is_live(tool):
-        kind, called = _step_of(tool, name, tool_use)
-        events = events_in(RunningStep.begin(kind, called), work(tool_use))
-    else:
-        call = _Call(tool, name, tool_use, run, work)
-        events = events_in(RunningStep.begin("tool", name), call.events())
-    async with aclosing(events) as inside:
-        async for event in inside:
-            yield event
 
 
 def _step_of(tool: Any, name: str, tool_use: Any) -> tuple[str, str]:

@@ -11,8 +11,10 @@ An adapter is a distribution of its own with these entry points:
 Its one public function is `attach(x) -> x`. An adapter uses this interface to
 
 - capture clients: `tracefork_core.bind`;
-- report steps: `step`, `events_in` for a generator, or `begin_step`, `end_step` and `current_step`;
-- name the lanes of parallel branches: `lane_here`, `branch_lane`, `restart_lane_numbers`;
+- report steps: `step`, `events_in` for a generator and `BlockIn` for a context manager, or
+  `begin_step`, `end_step` and `current_step`;
+- name the lanes of parallel branches: `take_lane` and `own_branches`, or `lane_here`, `branch_lane`
+  and `restart_lane_numbers`;
 - store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
 - put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
 - record the framework's tools as exchanges: `tool_exchange`, `atool_stream` for those that yield,
@@ -20,7 +22,8 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
   `ProgramValues`, to turn classes into data and back;
 - replace the framework's functions while a session is open: `Adapter.instrument` and `Patches`;
 - drop a pool of clients that the framework keeps: `Patches.replace` it by an empty one;
-- raise a divergence where the framework handles errors: `check_session`, `also_a`;
+- raise a divergence where the framework handles errors: `check_session`, `session_checked`,
+  `checked_events`, `also_a`;
 - say what side effect a tool has: `effect_of`;
 - connect to servers only when a call is live: `Late`;
 - keep the secrets of a server's environment off the tape: `mask_secrets_of`;
@@ -31,11 +34,12 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 
 Outside a session all of it does nothing.
 
-`adapter` says what an adapter is, `session_here` what it tells a session and asks it, `generators`
-how a generator is a step, `misses` how a divergence gets through a framework, `effects` what a tool
-may do, `late` when connections are made, `checkpointing` where checkpoints are kept, `stand_ins`
-what replaces state that outlives a run, `program_values` how objects of the program's classes are
-stored, and `formats` how the exchanges of an adapter's own seam read.
+`adapter` says what an adapter is, `session_here` what it tells a session and asks it,
+`running_steps` how work in pieces is a step, `branches` what lanes are called, `misses` how a
+divergence gets through a framework, `effects` what a tool may do, `late` when connections are made,
+`checkpointing` where checkpoints are kept, `stand_ins` what replaces state that outlives a run,
+`program_values` how objects of the program's classes are stored, and `formats` how the exchanges of
+an adapter's own seam read.
 """
 
 from __future__ import annotations
@@ -48,6 +52,7 @@ from tracefork_core.adapters.adapter import (
     Project,
     found_adapters,
 )
+from tracefork_core.adapters.branches import numbered, own_branches, take_lane
 from tracefork_core.adapters.checkpointing import (
     checkpoints,
     memory_checkpoints,
@@ -57,15 +62,22 @@ from tracefork_core.adapters.checkpointing import (
     without_secrets,
 )
 from tracefork_core.adapters.effects import effect_of
-from tracefork_core.adapters.generators import RunningStep, events_in, values_set
 from tracefork_core.adapters.late import Late
-from tracefork_core.adapters.misses import also_a, check_session
+from tracefork_core.adapters.misses import also_a, check_session, checked_events, session_checked
 from tracefork_core.adapters.program_values import (
     ProgramValues,
     as_json,
     classes_in,
     holds_data,
     result_classes,
+)
+from tracefork_core.adapters.running_steps import (
+    BlockIn,
+    RunningStep,
+    Values,
+    events_in,
+    step,
+    values_set,
 )
 from tracefork_core.adapters.session_here import (
     answering_tape,
@@ -81,7 +93,6 @@ from tracefork_core.adapters.session_here import (
     mask_secrets_of,
     restart_lane_numbers,
     session_here,
-    step,
 )
 from tracefork_core.adapters.stand_ins import (
     put_in_front,
@@ -125,6 +136,7 @@ from tracefork_core.tape.checkpoint import Write as SavedWrite
 
 __all__ = [
     "Adapter",
+    "BlockIn",
     "Changes",
     "ChangingCall",
     "Checkpoints",
@@ -153,6 +165,7 @@ __all__ = [
     "SavedWrite",
     "State",
     "ToolMark",
+    "Values",
     "also_a",
     "answering_tape",
     "as_json",
@@ -163,6 +176,7 @@ __all__ = [
     "branch_lane",
     "check_asked",
     "check_session",
+    "checked_events",
     "checkpoints",
     "classes_in",
     "crossing_seam",
@@ -180,6 +194,8 @@ __all__ = [
     "mark_as_recorded",
     "mask_secrets_of",
     "memory_checkpoints",
+    "numbered",
+    "own_branches",
     "put_in_front",
     "recorded_checkpoints",
     "recorded_runs",
@@ -188,9 +204,11 @@ __all__ = [
     "restart_lane_numbers",
     "result_classes",
     "revisited_checkpoint",
+    "session_checked",
     "session_here",
     "state_of",
     "step",
+    "take_lane",
     "tool_exchange",
     "tool_mark",
     "undisturbed",

@@ -7,12 +7,15 @@ adapter asks for the session's first error where the framework handles errors, a
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.current import current_session
 
 E = TypeVar("E", bound=TraceforkError)
+T = TypeVar("T")
 
 
 def check_session(also: type[BaseException] | None = None, **attributes: object) -> None:
@@ -38,6 +41,29 @@ def check_session(also: type[BaseException] | None = None, **attributes: object)
         if also is None:
             raise
         raise also_a(error, also, **attributes) from None
+
+
+@contextmanager
+def session_checked() -> Iterator[None]:
+    """Raise the session's error in place of another that the block raises, or at its end."""
+    try:
+        yield
+    except Exception:
+        check_session()
+        raise
+    check_session()
+
+
+async def checked_events(events: AsyncIterable[T]) -> AsyncGenerator[T, None]:
+    """Yield events; raise the session's error in place of an event, an error, or at the end."""
+    try:
+        with session_checked():
+            async for event in events:
+                check_session()
+                yield event
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
 
 
 def also_a(error: E, kind: type[BaseException], **attributes: object) -> E:

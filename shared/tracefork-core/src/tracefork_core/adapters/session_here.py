@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 from tracefork_core.exchange import lane
 from tracefork_core.exchange.contract import AFTER, Lane
-from tracefork_core.exchange.current import current_session, current_step, is_crossing_seam
+from tracefork_core.exchange.current import current_session, is_crossing_seam
 
 TYPE_CHECKING = False  # The tape takes long to load, and listing an adapter does not need it.
 if TYPE_CHECKING:
@@ -47,26 +46,6 @@ def end_step(
     session = current_session()
     if session and step is not None:
         session.end_step(step, repr(error) if isinstance(error, BaseException) else error, kind)
-
-
-@contextmanager
-def step(kind: str, name: str, *, detail: dict[str, object] | None = None) -> Iterator[None]:
-    """Put a step on the tape that lasts as long as the block, in the step around it.
-
-    Exchanges of the block belong to it, and so do those of tasks and threads that get its context.
-    An exception ends the step with that error. `kind` and `name` are those of `begin_step`.
-    """
-    begun = begin_step(kind, name, parent=current_step.get(), detail=detail)
-    token = current_step.set(begun)
-    error: BaseException | None = None
-    try:
-        yield
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        current_step.reset(token)
-        end_step(begun, error)
 
 
 def in_session() -> bool:
