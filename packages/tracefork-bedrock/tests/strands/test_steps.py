@@ -71,7 +71,7 @@ def test_nodes_of_a_graph_are_steps_after_those_they_wait_for(
         "end": ["pay", "check"],
     }
     for name in nodes.values():
-        assert any(lane.split("/")[-1].endswith(f".{name}") for lane in lanes)
+        assert any(lane.split("/")[-1].endswith(f".{name}.1") for lane in lanes)
 
 
 @pytest.mark.parametrize("place", ["node:check", "agent:Payer", "tool:refund", "agent:end"])
