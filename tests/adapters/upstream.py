@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +38,26 @@ class Answers:
 
     Attributes:
         says: what it says where a text is wanted.
+
+    An agent that hands over no longer shows what it called. So each hand-off is made twice at most.
     """
 
     says: str = "All is well."
+    _handed_over: Counter[str] = field(default_factory=Counter, init=False)
 
     def __call__(self, request: ModelRequest) -> Reply:
         """Answer a request."""
         payload: Any = request.payload
         called = sum(len(message.tool_results) for message in request.messages)
         outputs = [tool for tool in request.tools if tool.name.startswith("final_result")]
-        tools = [tool for tool in request.tools if tool not in outputs]
+        done = {name for name, times in self._handed_over.items() if times > 1}
+        tools = [tool for tool in request.tools if tool not in outputs and tool.name not in done]
         choice = payload.get("toolConfig", {}).get("toolChoice") or {}
         is_forced = bool({"any", "tool"} & choice.keys()) and called < 2 * MOST_CALLS
         if tools and (called < MOST_CALLS or is_forced):
-            return _calling(tools[called % len(tools)])
+            tool = tools[called % len(tools)]
+            self._handed_over.update([tool.name] if tool.name.startswith("handoff_to_") else [])
+            return _calling(tool)
         if outputs:  # pydantic-ai takes the end of a run as the arguments of a tool.
             return _calling(outputs[0])
         wanted = payload.get("text", {}).get("format") or {}
@@ -155,7 +161,7 @@ class Examples:
 
     def _obstacle(self, example: Example, place: Path) -> str:
         """Return why it does not end by itself with the provider, without tracefork."""
-        with ProviderServer(self._answers) as server:
+        with ProviderServer(replace(self._answers)) as server:
             words = [sys.executable, *example.words]
             plain = self._ran(example, words, server.url, place / "plain", "1")
             is_silent = self._must_ask and not server.requests
@@ -168,7 +174,7 @@ class Examples:
         tape = str(place / f"{_NOT_IN_NAMES.sub('-', example.name)}.tape")
         tracefork = [str(Path(sys.executable).with_name("tracefork"))]
         record = [*tracefork, "record", "-o", tape, *example.words]
-        with ProviderServer(self._answers) as server:
+        with ProviderServer(replace(self._answers)) as server:
             url = server.url
             first = self._ran(example, record, url, place / "recorded", "1")
         again = self._ran(example, [*tracefork, "replay", tape], url, place / "recorded", "2")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those of arguments
+from adapters.late_clients import pytest_unconfigure  # noqa: F401 - a hook of pytest
 from agent_framework import Agent
 from agent_framework_openai import OpenAIChatClient, OpenAIChatCompletionClient
 from openai import AsyncOpenAI
@@ -26,13 +26,6 @@ def pytest_configure(config: pytest.Config) -> None:
         r"ignore:\[[A-Z_]+\]:Warning",
     ):
         config.addinivalue_line("filterwarnings", ignored)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _collected() -> Iterator[None]:
-    """Collect the last clients while the filters hold."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture
@@ -55,6 +48,11 @@ def agent_at(url: str) -> Callable[..., Any]:
         return Agent(client=model, name=name, instructions=instructions, **given)
 
     return make
+
+
+@pytest.fixture(name="agent_at")
+def _agent_at() -> Callable[..., Any]:
+    return agent_at
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentSession, ChatContext, Message, chat_middleware
 from agent_framework_anthropic import AnthropicClient
+from agent_framework_openai import OpenAIChatClient, OpenAIChatCompletionClient
 from anthropic import AsyncAnthropic
 
 import tracefork_core as tracefork
@@ -44,8 +45,24 @@ def completions(agent: Call, url: str) -> Any:
     return agent("helper", WORDS, tools=[look], chat=True)
 
 
+def azure(agent: Call, url: str) -> Any:
+    """Return an agent that asks a deployment of Azure."""
+    host = url.removesuffix("/v1")
+    client = OpenAIChatClient(model="gpt-5-mini", azure_endpoint=host, api_key="none")
+    return Agent(client=client, name="helper", instructions=WORDS, tools=[look])
+
+
+def azure_completions(agent: Call, url: str) -> Any:
+    """Return an agent that asks it by the older interface, whose path names the deployment."""
+    host = url.removesuffix("/v1")
+    client = OpenAIChatCompletionClient(
+        model="gpt-5-mini", azure_endpoint=host, api_key="none", api_version="2024-10-21"
+    )
+    return Agent(client=client, name="helper", instructions=WORDS, tools=[look])
+
+
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("make", [anthropic, responses, completions])
+@pytest.mark.parametrize("make", [anthropic, responses, completions, azure, azure_completions])
 def test_an_agent_replays_with_each_client(
     agent: Call, ask: Call, twice: Call, paths: Call, url: str, make: Any, stream: bool
 ) -> None:

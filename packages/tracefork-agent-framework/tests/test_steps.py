@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -16,11 +17,13 @@ from agent_framework.orchestrations import (
     ConcurrentBuilder,
     GroupChatBuilder,
     HandoffBuilder,
+    MagenticBuilder,
     SequentialBuilder,
 )
 
 import tracefork_core as tracefork
 from tracefork_core.adapters import current_step
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 Call = Callable[..., Any]
 MODEL = "model:gpt-5-mini"
@@ -93,6 +96,51 @@ def test_orchestrated_agents_have_steps_and_lanes(
     with tracefork.Tape.open(tape) as opened:
         assert [exchange.lane for exchange in opened.exchanges] == lanes
         assert [step.name for step in opened.steps if step.ended is None] == []
+
+
+class Manager:
+    """Answers the manager of Magentic, which asks for a ledger before each turn, and two agents."""
+
+    def __init__(self) -> None:
+        self.turns = iter(("ann", "ann", "bob"))
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        """Answer."""
+        if "is_request_satisfied" not in request.messages[-1].text:
+            return Reply(f"Said {len(request.messages)}.")
+        turn = next(self.turns, None)
+        parts: dict[str, object] = {
+            "is_request_satisfied": turn is None,
+            "is_in_loop": False,
+            "is_progress_being_made": True,
+            "next_speaker": turn or "ann",
+            "instruction_or_question": "Go on.",
+        }
+        return Reply(json.dumps({key: {"reason": "", "answer": it} for key, it in parts.items()}))
+
+
+def test_the_manager_of_magentic_is_an_agent_too(
+    agent_at: Call, ask: Call, tape: Path, paths: Call
+) -> None:
+    """It plans, and asks a model for the next agent, so blame may name it."""
+
+    def run() -> list[str]:
+        team = MagenticBuilder(
+            participants=[agent("ann", description="A."), agent("bob", description="B.")],
+            manager_agent=agent("manager"),
+            max_round_count=4,
+        ).build()
+        return [_text(event.data) for event in ask(team) if event.type == "output"]
+
+    with ProviderServer(Manager(), nondeterministic=True) as server, tracefork.record(tape):
+        agent = agent_at(f"{server.url}/v1")
+        recorded = run()
+    with tracefork.replay(tape, strict=True) as replayed:
+        assert run() == recorded
+    assert replayed.digest == replayed.tape.digest
+    agents = [path.split(" ▸ ")[-2].removeprefix("agent:") for path in paths()]
+    assert [name for name in agents if name != "manager"] == ["ann", "ann", "bob"]
+    assert agents[0] == agents[-1] == "manager"
 
 
 def _text(data: Any) -> str:

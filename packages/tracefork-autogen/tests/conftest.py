@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those of arguments
+from adapters.late_clients import pytest_unconfigure  # noqa: F401 - a hook of pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
@@ -30,13 +30,6 @@ def pytest_configure(config: pytest.Config) -> None:
         "ignore:Pydantic serializer warnings:UserWarning",
     ):
         config.addinivalue_line("filterwarnings", ignored)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _collected() -> Iterator[None]:
-    """Collect the last clients while the filters hold."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture
