@@ -8,7 +8,6 @@ class that defines them, also in those that the program defines later.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
 
@@ -17,10 +16,7 @@ from agent_framework import BaseAgent, BaseChatClient
 from tracefork_agent_framework.clients import attached_around, bind_client, is_attached
 from tracefork_agent_framework.places import Place, stable
 from tracefork_agent_framework.streams import within
-from tracefork_core.adapters import Patches, in_session, replace_in_classes, values_set
-
-_running: ContextVar[object] = ContextVar("tracefork_maf_running", default=None)
-"""The agent or model that works here: its class may call the class that it derives from."""
+from tracefork_core.adapters import Patches, in_session, replace_in_classes
 
 
 def put_in(patches: Patches) -> None:
@@ -34,16 +30,10 @@ def put_in(patches: Patches) -> None:
 def _as_agent(owner: type, name: str, run: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run)
     def ran(self: Any, *args: Any, **options: Any) -> Any:
-        if not in_session() or _running.get() is self:
+        if not in_session():
             return run(self, *args, **options)
-        also = {_running: self, **attached_around(self)}
-        place = Place("agent", stable(self.name, "agent"), also)
-
-        def start() -> Any:
-            with values_set({_running: self}):
-                return run(self, *args, **options)
-
-        return within(place, start)
+        place = Place("agent", stable(self.name, "agent"), attached_around(self))
+        return within(place, lambda: run(self, *args, **options))
 
     return ran
 
@@ -53,17 +43,12 @@ def _as_model(
 ) -> Callable[..., Any]:
     @wraps(get_response)
     def got(self: Any, *args: Any, **options: Any) -> Any:
-        if not in_session() or _running.get() is self:
+        if not in_session():
             return get_response(self, *args, **options)
         if is_attached(self):
             bind_client(patches, self)
-        place = Place("model", _model(self, options), {_running: self}, is_branch=False)
-
-        def start() -> Any:
-            with values_set({_running: self}):
-                return get_response(self, *args, **options)
-
-        return within(place, start)
+        place = Place("model", _model(self, options), is_branch=False)
+        return within(place, lambda: get_response(self, *args, **options))
 
     return got
 

@@ -37,9 +37,6 @@ from tracefork_google_adk.clients import attached_roots, bind_clients, is_attach
 Events = AsyncGenerator[Any, None]
 _NOTHING_ELSE: Values = {}
 
-_asking: ContextVar[object] = ContextVar("tracefork_adk_asking", default=None)
-"""The model that is being asked: its class may ask the class that it derives from."""
-
 steps_of_nodes: ContextVar[dict[str, str] | None] = ContextVar("tracefork_adk_nodes", default=None)
 """The latest step of each node of the workflow around, by the node's name."""
 
@@ -83,10 +80,10 @@ def _as_model(
     @wraps(original)
     def generate(self: Any, *args: Any, **options: Any) -> Events:
         answers = original(self, *args, **options)
-        if not in_session() or _asking.get() is self:
+        if not in_session():
             return answers
         bind_clients(patches, self)
-        return stepped("model", str(self.model) or "model", answers, also={_asking: self})
+        return stepped("model", str(self.model) or "model", answers)
 
     return generate
 

@@ -11,7 +11,6 @@ of the call is named here, after its tool and the number of the call.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
@@ -25,6 +24,7 @@ from tracefork_core.adapters import (
     branch_lane,
     check_session,
     in_session,
+    is_recorded_here,
     lane_here,
     numbered,
     own_branches,
@@ -36,9 +36,6 @@ from tracefork_google_adk.actions import Actions
 from tracefork_google_adk.live_tools import is_left_live, only_steers
 from tracefork_google_adk.steps import steps_of_nodes
 from tracefork_google_adk.values import Values
-
-_running: ContextVar[object] = ContextVar("tracefork_adk_tool", default=None)
-"""The context of the call that runs here: a tool's class may call the class it derives from."""
 
 
 def put_in(patches: Patches) -> None:
@@ -68,15 +65,11 @@ def _as_exchange(
 ) -> Callable[..., Awaitable[object]]:
     @wraps(original)
     async def run_async(self: Any, *, args: dict[str, Any], tool_context: Any) -> object:
-        if not in_session() or _running.get() is tool_context:
-            return await original(self, args=args, tool_context=tool_context)
-
         async def work(**arguments: Any) -> object:
-            token = _running.set(tool_context)
-            try:
-                return await original(self, args=arguments, tool_context=tool_context)
-            finally:
-                _running.reset(token)
+            return await original(self, args=arguments, tool_context=tool_context)
+
+        if not is_recorded_here():
+            return await work(**args)
 
         kind, named = _step_of(self, args)
         with step(kind, named, {**own_branches(), steps_of_nodes: None}):

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from tracefork_core import record, replay
-from tracefork_core.adapters import Patches, State, put_in_front, undisturbed, upkeep
+from tracefork_core.adapters import (
+    Patches,
+    State,
+    put_in_front,
+    replace_in_classes,
+    undisturbed,
+    upkeep,
+)
 
 
 class Store:
@@ -125,3 +132,49 @@ def test_outside_a_session_an_object_works_as_it_does(patches: Patches) -> None:
     store = Store()
     store.rows["a"] = "x"
     assert (store.get("a"), asyncio.run(store.aget("a"))) == ("x", "x")
+
+
+class Base:
+    """A class of a framework, as its models or tools are."""
+
+    def ask(self, text: str) -> str:
+        return f"base {text}"
+
+    async def aask(self, text: str) -> str:
+        return f"base {text}"
+
+
+class Derived(Base):
+    """A class of the program that calls what it derives from."""
+
+    def ask(self, text: str) -> str:
+        return f"derived {super().ask(text)}"
+
+    async def aask(self, text: str) -> str:
+        return f"derived {await super().aask(text)}"
+
+
+class Further(Derived):
+    """A class that has the methods of the one it derives from."""
+
+
+def _counting(owner: type, name: str, original: Any) -> Any:
+    def counted(self: Any, text: str) -> Any:
+        return f"[{original(self, text)}]"
+
+    async def acounted(self: Any, text: str) -> Any:
+        return f"[{await original(self, text)}]"
+
+    return acounted if name == "aask" else counted
+
+
+async def test_a_call_by_super_is_not_replaced_again() -> None:
+    """One call is one step, whatever number of classes define the method."""
+    made = Patches()
+    replace_in_classes(made, Base, ("ask", "aask"), _counting)
+    for kind, answer in ((Base, "[base 1]"), (Derived, "[derived base 1]")):
+        assert kind().ask("1") == answer
+        assert await kind().aask("1") == answer
+    assert Further().ask("1") == "[derived base 1]"
+    made.undo()
+    assert Further().ask("1") == "derived base 1"

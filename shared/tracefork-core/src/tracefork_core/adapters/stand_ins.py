@@ -126,12 +126,23 @@ def _instead(name: str, original: Any, stand_in: Callable[[Any], Any]) -> Any:
 
 
 def replace_in_classes(patches: Patches, base: Any, names: Sequence[str], instead: Replace) -> None:
-    """Replace attributes of a class and of its present and future subclasses, until an undo."""
+    """Replace attributes of a class and of its present and future subclasses, until an undo.
+
+    A call is replaced once: a method that calls the one of the class it derives from, by `super()`,
+    calls that as it was.
+    """
+    replaced: dict[str, set[type]] = {name: set() for name in names}
 
     def replace(owner: type) -> None:
         for name in names:
-            if name in vars(owner):
-                patches.replace(owner, name, instead(owner, name, vars(owner)[name]))
+            if name not in vars(owner):
+                continue
+            original = vars(owner)[name]
+            new = instead(owner, name, original)
+            if new is not original and inspect.isfunction(original) and not name.startswith("__"):
+                replaced[name].add(owner)
+                new = _outermost(owner, replaced[name], original, new)
+            patches.replace(owner, name, new)
 
     before = vars(base).get("__init_subclass__")
 
@@ -150,6 +161,24 @@ def replace_in_classes(patches: Patches, base: Any, names: Sequence[str], instea
         seen.update(new)
         waiting.extend(new)
     patches.replace(base, "__init_subclass__", classmethod(arrive))
+
+
+def _outermost(owner: type, replaced: set[type], original: Any, new: Any) -> Any:
+    """Return a method that is replaced where it is called on an object, not by `super()`."""
+
+    def chosen(held: Any) -> Any:
+        first = next((kind for kind in type(held).__mro__ if kind in replaced), owner)
+        return new if first is owner else original
+
+    @wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return chosen(self)(self, *args, **kwargs)
+
+    @wraps(original)
+    async def amethod(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await chosen(self)(self, *args, **kwargs)
+
+    return amethod if inspect.iscoroutinefunction(new) else method
 
 
 def upkeep(state: State, live: Any) -> Any:
