@@ -105,6 +105,7 @@ PUBLIC = {
         "is_crossing_seam",
         "is_recorded_here",
         "lane_here",
+        "lazy_names",
         "mark_as_recorded",
         "mask_secrets_of",
         "memory_checkpoints",

@@ -9,9 +9,7 @@ Names are loaded when they are first used: importing this package imports no fra
 
 from __future__ import annotations
 
-from importlib import import_module
-
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 ADAPTER = Adapter(
     name="acme",
@@ -22,8 +20,4 @@ ADAPTER = Adapter(
 
 __all__ = ["ADAPTER", "attach", "detach"]
 
-
-def __getattr__(name: str) -> object:
-    if name not in ("attach", "detach"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("tracefork_acme.attachment"), name)
+__getattr__ = lazy_names(__name__, attachment=("attach", "detach"))

@@ -18,10 +18,9 @@ from what outlives a run. `attachment` and `clients` are for sessions with ambie
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_agent_framework.attachment import attach, detach
@@ -39,17 +38,6 @@ ADAPTER = Adapter(
     ),
 )
 
-_HOMES = {
-    "attach": "tracefork_agent_framework.attachment",
-    "detach": "tracefork_agent_framework.attachment",
-    "leave_live": "tracefork_agent_framework.live_tools",
-}
-
 __all__ = ["ADAPTER", "__version__", "attach", "detach", "leave_live"]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = lazy_names(__name__, attachment=("attach", "detach"), live_tools=("leave_live",))

@@ -19,10 +19,9 @@ the tape what a machine may have at hand. `states` keeps what teams had in mind,
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_autogen.attachment import attach, detach
@@ -41,13 +40,6 @@ ADAPTER = Adapter(
     ),
 )
 
-_HOMES = {
-    "attach": "tracefork_autogen.attachment",
-    "detach": "tracefork_autogen.attachment",
-    "fork_state": "tracefork_autogen.state_forks",
-    "leave_live": "tracefork_autogen.live_tools",
-}
-
 __all__ = [
     "ADAPTER",
     "__version__",
@@ -57,9 +49,9 @@ __all__ = [
     "leave_live",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = lazy_names(
+    __name__,
+    attachment=("attach", "detach"),
+    live_tools=("leave_live",),
+    state_forks=("fork_state",),
+)

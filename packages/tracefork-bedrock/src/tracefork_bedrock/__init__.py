@@ -18,10 +18,9 @@ what Bedrock sends. `strands` is the adapter for Strands Agents, with Bedrock or
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_bedrock.attachment import attach, detach
@@ -36,17 +35,6 @@ ADAPTER = Adapter(
     seams=("botocore: each attempt of a request to Amazon Bedrock",),
 )
 
-_HOMES = {
-    "add_services": "tracefork_bedrock.clients",
-    "attach": "tracefork_bedrock.attachment",
-    "detach": "tracefork_bedrock.attachment",
-}
-
 __all__ = ["ADAPTER", "__version__", "add_services", "attach", "detach"]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = lazy_names(__name__, attachment=("attach", "detach"), clients=("add_services",))

@@ -23,10 +23,9 @@ without any. `sessions` and `stored_sessions` keep a replay away from the sessio
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_google_adk.attachment import attach, detach
@@ -46,14 +45,6 @@ ADAPTER = Adapter(
     ),
 )
 
-_HOMES = {
-    "attach": "tracefork_google_adk.attachment",
-    "detach": "tracefork_google_adk.attachment",
-    "fork_session": "tracefork_google_adk.session_forks",
-    "import_recording": "tracefork_google_adk.recordings",
-    "leave_live": "tracefork_google_adk.live_tools",
-}
-
 __all__ = [
     "ADAPTER",
     "__version__",
@@ -64,9 +55,10 @@ __all__ = [
     "leave_live",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = lazy_names(
+    __name__,
+    attachment=("attach", "detach"),
+    live_tools=("leave_live",),
+    recordings=("import_recording",),
+    session_forks=("fork_session",),
+)

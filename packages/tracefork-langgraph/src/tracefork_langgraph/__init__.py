@@ -16,10 +16,9 @@ Names are loaded on first use, so importing this package imports no framework.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_langgraph.attachment import attach, detach
@@ -50,27 +49,6 @@ ADAPTER = Adapter(
     ),
 )
 
-_HOMES = {
-    "TapeSaver": "saver",
-    "TapeToolMiddleware": "tool_middleware",
-    "TracingHandler": "handler",
-    "afork": "travel",
-    "arerun": "travel",
-    "aresume": "travel",
-    "attach": "attachment",
-    "bind": "chat_models",
-    "bind_tool": "tools",
-    "bind_tools": "tools",
-    "detach": "attachment",
-    "fork": "travel",
-    "history": "checkpoint_history",
-    "rerun": "travel",
-    "resume": "travel",
-    "unbind": "chat_models",
-    "unbind_tool": "tools",
-    "unbind_tools": "tools",
-}
-
 __all__ = [
     "ADAPTER",
     "TapeSaver",
@@ -94,9 +72,14 @@ __all__ = [
     "unbind_tools",
 ]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    attachment=("attach", "detach"),
+    chat_models=("bind", "unbind"),
+    checkpoint_history=("history",),
+    handler=("TracingHandler",),
+    saver=("TapeSaver",),
+    tool_middleware=("TapeToolMiddleware",),
+    tools=("bind_tool", "bind_tools", "unbind_tool", "unbind_tools"),
+    travel=("afork", "arerun", "aresume", "fork", "rerun", "resume"),
+)

@@ -17,10 +17,9 @@ errors of transports, and `formats` says how exchanges read.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_mcp.attachment import attach
@@ -35,12 +34,6 @@ ADAPTER = Adapter(
     seams=("the transports of MCP clients: stdio, streamable HTTP, SSE, websockets",),
 )
 
-_HOMES = {"attach": "tracefork_mcp.attachment", "declare": "tracefork_mcp.effects"}
-
 __all__ = ["ADAPTER", "__version__", "attach", "declare"]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazy_names(__name__, attachment=("attach",), effects=("declare",))

@@ -19,10 +19,9 @@ session records, and `attachment` is for sessions with ambient=False.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_openai_agents.attachment import attach, detach
@@ -43,17 +42,6 @@ ADAPTER = Adapter(
     ),
 )
 
-_HOMES = {
-    "attach": "tracefork_openai_agents.attachment",
-    "detach": "tracefork_openai_agents.attachment",
-    "leave_live": "tracefork_openai_agents.live_tools",
-}
-
 __all__ = ["ADAPTER", "__version__", "attach", "detach", "leave_live"]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = lazy_names(__name__, attachment=("attach", "detach"), live_tools=("leave_live",))

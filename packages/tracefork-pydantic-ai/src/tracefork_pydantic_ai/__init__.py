@@ -19,10 +19,9 @@ ambient=False, and `for_tests` for tests.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter
+from tracefork_core.adapters import Adapter, lazy_names
 
 if TYPE_CHECKING:
     from tracefork_pydantic_ai.attachment import attach, detach
@@ -41,18 +40,8 @@ ADAPTER = Adapter(
     ),
 )
 
-_HOMES = {
-    "attach": "tracefork_pydantic_ai.attachment",
-    "detach": "tracefork_pydantic_ai.attachment",
-    "leave_live": "tracefork_pydantic_ai.live_tools",
-    "tape": "tracefork_pydantic_ai.for_tests",
-}
-
 __all__ = ["ADAPTER", "__version__", "attach", "detach", "leave_live", "tape"]
 
-
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+__getattr__ = lazy_names(
+    __name__, attachment=("attach", "detach"), for_tests=("tape",), live_tools=("leave_live",)
+)

@@ -75,7 +75,12 @@ class Run(RunningStep):
 
     def working(self) -> AbstractContextManager[None]:
         """Let the run work in a block: each node does, in a task of its own."""
-        values = {current_step: self.current, asked_model: None, **own_branches(), **self.values}
+        values: Values = {
+            current_step: self.current,
+            asked_model: None,
+            **own_branches(),
+            **self.values,
+        }
         return values_set(values)
 
     def entered(self, result: Any) -> None:

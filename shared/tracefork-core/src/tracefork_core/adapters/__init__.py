@@ -51,6 +51,7 @@ from tracefork_core.adapters.adapter import (
     Importer,
     Project,
     found_adapters,
+    lazy_names,
 )
 from tracefork_core.adapters.branches import numbered, own_branches, take_lane
 from tracefork_core.adapters.checkpointing import (
@@ -191,6 +192,7 @@ __all__ = [
     "is_crossing_seam",
     "is_recorded_here",
     "lane_here",
+    "lazy_names",
     "mark_as_recorded",
     "mask_secrets_of",
     "memory_checkpoints",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, requires, version
 from pathlib import Path
 from types import ModuleType
@@ -131,6 +132,21 @@ class FindProject(Protocol):
         Raises:
             UsageError: the folder is a project, but it holds nothing to run.
         """
+
+
+def lazy_names(package: str, **names: tuple[str, ...]) -> Callable[[str], object]:
+    """Return the `__getattr__` of a package: each module's names are imported when they are used.
+
+    So importing the package imports no framework.
+    """
+    homes = {name: f"{package}.{module}" for module, held in names.items() for name in held}
+
+    def get(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name]), name)
+
+    return get
 
 
 def found_adapters() -> Iterator[tuple[EntryPoint, Adapter | BaseException]]:
