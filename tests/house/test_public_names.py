@@ -50,6 +50,7 @@ PUBLIC = {
     ],
     "tracefork_core.adapters": [
         "Adapter",
+        "Attached",
         "BlockIn",
         "Changes",
         "ChangingCall",
@@ -87,6 +88,7 @@ PUBLIC = {
         "atool_exchange",
         "atool_stream",
         "begin_step",
+        "bind_until_undo",
         "branch_lane",
         "check_asked",
         "check_session",

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from agent_framework import BaseAgent, BaseChatClient, Workflow
 
-from tracefork_agent_framework.clients import attached
+from tracefork_agent_framework.clients import ATTACHED
 from tracefork_agent_framework.instrument import INSTRUMENT
 from tracefork_core import UsageError
 
@@ -24,17 +24,14 @@ def attach(x: T) -> T:
         UsageError: it is something else.
     """
     _check(x)
-    if id(x) not in (known := attached()):
-        known[id(x)] = x
-        INSTRUMENT.attach()
+    ATTACHED.attach(x, INSTRUMENT)
     return x
 
 
 def detach(x: T) -> T:
     """Undo `attach`, and return the agent, workflow or chat client."""
     _check(x)
-    if attached().pop(id(x), None) is not None:
-        INSTRUMENT.detach()
+    ATTACHED.detach(x, INSTRUMENT)
     return x
 
 

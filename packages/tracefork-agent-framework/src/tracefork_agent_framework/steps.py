@@ -13,7 +13,7 @@ from typing import Any
 
 from agent_framework import BaseAgent, BaseChatClient
 
-from tracefork_agent_framework.clients import attached_around, bind_client, is_attached
+from tracefork_agent_framework.clients import ATTACHED, bind_client
 from tracefork_agent_framework.places import Place, stable
 from tracefork_agent_framework.streams import within
 from tracefork_core.adapters import Patches, in_session, replace_in_classes
@@ -32,7 +32,7 @@ def _as_agent(owner: type, name: str, run: Callable[..., Any]) -> Callable[..., 
     def ran(self: Any, *args: Any, **options: Any) -> Any:
         if not in_session():
             return run(self, *args, **options)
-        place = Place("agent", stable(self.name, "agent"), attached_around(self))
+        place = Place("agent", stable(self.name, "agent"), ATTACHED.around(self))
         return within(place, lambda: run(self, *args, **options))
 
     return ran
@@ -45,8 +45,7 @@ def _as_model(
     def got(self: Any, *args: Any, **options: Any) -> Any:
         if not in_session():
             return get_response(self, *args, **options)
-        if is_attached(self):
-            bind_client(patches, self)
+        bind_client(patches, self)
         place = Place("model", _model(self, options), is_branch=False)
         return within(place, lambda: get_response(self, *args, **options))
 

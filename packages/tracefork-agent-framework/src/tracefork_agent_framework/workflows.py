@@ -14,7 +14,7 @@ from typing import Any
 import agent_framework
 from agent_framework import AgentExecutor, Executor, Workflow
 
-from tracefork_agent_framework.clients import attached_around
+from tracefork_agent_framework.clients import ATTACHED
 from tracefork_agent_framework.places import (
     Executing,
     Place,
@@ -52,7 +52,7 @@ def _as_flow(run: Callable[..., Any]) -> Callable[..., Any]:
         name = stable(self.name, "workflow")
         if name == "WorkflowBuilder":  # The builder's name for a workflow without one.
             name = "workflow"
-        place = Place("flow", name, {nodes_around: {}, **attached_around(self)})
+        place = Place("flow", name, {nodes_around: {}, **ATTACHED.around(self)})
         return within(place, lambda: run(self, *args, **options))
 
     return ran

@@ -14,7 +14,7 @@ from typing import Any
 from autogen_agentchat.base import ChatAgent, Response
 
 from tracefork_autogen.causes import agent_step, causes_here
-from tracefork_autogen.clients import attached_with, is_attached
+from tracefork_autogen.clients import ATTACHED
 from tracefork_core.adapters import Patches, events_in, is_recorded_here, replace_in_classes
 
 _working: ContextVar[object] = ContextVar("tracefork_autogen_working", default=None)
@@ -66,4 +66,4 @@ async def _events_of(
 
 
 def _values(agent: Any) -> dict[ContextVar[Any], object]:
-    return {_working: agent, is_attached: attached_with(agent)}
+    return {_working: agent, **ATTACHED.around(agent)}

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from autogen_core.models import ChatCompletionClient
 
-from tracefork_autogen.clients import attached_objects
+from tracefork_autogen.clients import ATTACHED
 from tracefork_autogen.instrument import AGENTCHAT, INSTRUMENT
 from tracefork_core import UsageError
 
@@ -25,18 +25,13 @@ def attach(x: T) -> T:
         UsageError: it is something else.
     """
     _check(x)
-    if id(x) not in (attached := attached_objects()):
-        attached[id(x)] = x
-        INSTRUMENT.attach()
-        AGENTCHAT.attach()
+    ATTACHED.attach(x, INSTRUMENT, AGENTCHAT)
     return x
 
 
 def detach(x: T) -> T:
     """Undo `attach`, and return the team, agent or client."""
-    if attached_objects().pop(id(x), None) is not None:
-        INSTRUMENT.detach()
-        AGENTCHAT.detach()
+    ATTACHED.detach(x, INSTRUMENT, AGENTCHAT)
     return x
 
 

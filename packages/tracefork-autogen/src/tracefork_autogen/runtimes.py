@@ -41,7 +41,7 @@ from tracefork_autogen.causes import (
     root,
     sent_from,
 )
-from tracefork_autogen.clients import is_attached
+from tracefork_autogen.clients import ATTACHED
 from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Patches,
@@ -214,7 +214,7 @@ def _as_handled(process: Callable[..., Awaitable[None]]) -> Callable[..., Awaita
         root.set(sent.root)
         lane_around.set(sent.root.lane)
         cause.set(sent.cause)
-        is_attached.set(sent.root.is_attached)
+        ATTACHED.works_here.set(sent.root.is_attached)
         try:
             await process(self, envelope)
         except ValueError:  # A team that failed has shut down its queue, which counts its messages.

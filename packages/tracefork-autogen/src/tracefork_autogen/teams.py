@@ -25,7 +25,7 @@ from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChat
 
 from tracefork_autogen import runtimes
 from tracefork_autogen.causes import Root, cause, causes_here, lane_around, root
-from tracefork_autogen.clients import attached_with, is_attached
+from tracefork_autogen.clients import ATTACHED
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
@@ -83,10 +83,10 @@ def _in_team(team: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any
         causes_here().branch(team.name)
         running, lane = RunningStep.begin("team", team.name), lane_here()
         running.values = {
-            root: Root(running.step, lane, attached_with(team)),
+            root: Root(running.step, lane, ATTACHED.covers(team)),
             lane_around: lane,
             cause: None,
-            is_attached: attached_with(team),
+            ATTACHED.works_here: ATTACHED.covers(team),
         }
         return running
 

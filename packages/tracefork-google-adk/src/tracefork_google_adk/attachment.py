@@ -9,7 +9,7 @@ from google.adk.runners import Runner
 from google.adk.workflow import BaseNode
 
 from tracefork_core import UsageError
-from tracefork_google_adk.clients import attached_roots
+from tracefork_google_adk.clients import ATTACHED
 from tracefork_google_adk.instrument import INSTRUMENT
 
 T = TypeVar("T", bound="App | Runner | BaseNode")
@@ -25,17 +25,13 @@ def attach(x: T) -> T:
     Raises:
         UsageError: it is something else.
     """
-    root = _root_of(x)
-    if id(root) not in (attached := attached_roots()):
-        attached[id(root)] = root
-        INSTRUMENT.attach()
+    ATTACHED.attach(_root_of(x), INSTRUMENT)
     return x
 
 
 def detach(x: T) -> T:
     """Undo `attach`, and return the app, runner or agent."""
-    if attached_roots().pop(id(_root_of(x)), None) is not None:
-        INSTRUMENT.detach()
+    ATTACHED.detach(_root_of(x), INSTRUMENT)
     return x
 
 

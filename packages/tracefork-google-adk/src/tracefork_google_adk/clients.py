@@ -7,31 +7,23 @@ So a client is bound where an attached agent asks its model.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
 from tracefork_core import bind
-from tracefork_core.adapters import Patches
+from tracefork_core.adapters import Attached, Patches
 
 _BOUND = "_tracefork_bound"
 _CACHED = ("_anthropic_client", "_openai_client")
 """Where the models of Anthropic and of OpenAI cache their client."""
 
-is_attached: ContextVar[bool] = ContextVar("tracefork_adk_attached", default=False)
-"""Whether an attached agent runs here."""
-
-_attached: dict[int, object] = {}
-
-
-def attached_roots() -> dict[int, object]:
-    """Return the attached agents and workflows, by id: they are not hashable."""
-    return _attached
+ATTACHED = Attached("google_adk")
+"""The attached agents and workflows."""
 
 
 def bind_clients(patches: Patches, model: Any) -> None:
     """Give a model clients that are recorded with `ambient=False` too, until an undo."""
-    if not is_attached.get():
+    if not ATTACHED.works_here.get():
         return
     for owner, name, client in _clients(model):
         if client is None or hasattr(owner.get(name), _BOUND):

@@ -32,7 +32,7 @@ from tracefork_core.adapters import (
     replace_in_classes,
     take_lane,
 )
-from tracefork_google_adk.clients import attached_roots, bind_clients, is_attached
+from tracefork_google_adk.clients import ATTACHED, bind_clients
 
 Events = AsyncGenerator[Any, None]
 _NOTHING_ELSE: Values = {}
@@ -54,7 +54,9 @@ def _as_run(run_async: Callable[..., Events]) -> Callable[..., Events]:
         events = run_async(self, *args, **options)
         if not in_session():
             return events
-        return checked_events(stepped("run", self.app_name, events, also=_attached(self.agent)))
+        return checked_events(
+            stepped("run", self.app_name, events, also=ATTACHED.around(self.agent))
+        )
 
     return run
 
@@ -65,13 +67,9 @@ def _as_agent(run_async: Callable[..., Events]) -> Callable[..., Events]:
         events = run_async(self, *args, **options)
         if not in_session():
             return events
-        return stepped("agent", self.name, events, is_branch=True, also=_attached(self))
+        return stepped("agent", self.name, events, is_branch=True, also=ATTACHED.around(self))
 
     return run
-
-
-def _attached(agent: object) -> Values:
-    return {is_attached: True} if id(agent) in attached_roots() else _NOTHING_ELSE
 
 
 def _as_model(

@@ -8,7 +8,7 @@ from agents import Agent
 
 from tracefork_core import UsageError
 from tracefork_openai_agents.instrument import INSTRUMENT
-from tracefork_openai_agents.models import attached_agents
+from tracefork_openai_agents.models import ATTACHED
 
 A = TypeVar("A", bound="Agent[object]")
 
@@ -26,14 +26,11 @@ def attach(agent: A) -> A:
         raise UsageError(
             f"tracefork: cannot attach to {agent!r:.80}: it is no Agent of openai-agents."
         )
-    if id(agent) not in (attached := attached_agents()):
-        attached[id(agent)] = agent
-        INSTRUMENT.attach()
+    ATTACHED.attach(agent, INSTRUMENT)
     return agent
 
 
 def detach(agent: A) -> A:
     """Undo `attach`, and return the agent."""
-    if attached_agents().pop(id(agent), None) is not None:
-        INSTRUMENT.detach()
+    ATTACHED.detach(agent, INSTRUMENT)
     return agent

@@ -13,12 +13,11 @@ from typing import Any
 from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_internal import run_loop
 
-from tracefork_core import bind
-from tracefork_core.adapters import Patches, in_session
+from tracefork_core.adapters import Attached, Patches, bind_until_undo, in_session
 from tracefork_openai_agents.steps import model_name
 
-_ORIGINAL = "_tracefork_original"
-_attached: dict[int, object] = {}
+ATTACHED = Attached("openai_agents")
+"""The attached agents."""
 
 
 def put_in(patches: Patches) -> None:
@@ -27,19 +26,14 @@ def put_in(patches: Patches) -> None:
     patches.wrap(OpenAIResponsesModel, "_build_response_create_kwargs", _in_order)
 
 
-def attached_agents() -> dict[int, object]:
-    """Return the attached agents, by id: agents are not hashable."""
-    return _attached
-
-
 def _prepared(patches: Patches, get_model: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(get_model)
     def got(agent: Any, run_config: Any) -> Any:
         model = get_model(agent, run_config)
         name = getattr(model, "model", None)
         model_name.set(name if isinstance(name, str) and name else "model")
-        if id(agent) in _attached:
-            _bind(patches, model)
+        if agent in ATTACHED:
+            bind_until_undo(patches, model, "_client")
         return model
 
     return got
@@ -54,14 +48,3 @@ def _in_order(build: Callable[..., Any]) -> Callable[..., Any]:
         return request
 
     return built
-
-
-def _bind(patches: Patches, model: Any) -> None:
-    """Give a model of an attached agent a client that is recorded with `ambient=False` too."""
-    client = getattr(model, "_client", None)
-    if client is None or hasattr(client, _ORIGINAL):
-        return
-    bound: Any = bind(client)
-    setattr(bound, _ORIGINAL, client)
-    model._client = bound  # noqa: SLF001 - as the SDK itself sets it
-    patches.at_undo(partial(setattr, model, "_client", client))

@@ -8,7 +8,7 @@ from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.models import Model
 
 from tracefork_core import UsageError
-from tracefork_pydantic_ai.clients import attached
+from tracefork_pydantic_ai.clients import ATTACHED
 from tracefork_pydantic_ai.instrument import INSTRUMENT
 
 T = TypeVar("T", bound="AbstractAgent[Any, Any] | Model[Any]")
@@ -24,17 +24,13 @@ def attach(x: T) -> T:
     Raises:
         UsageError: it is neither.
     """
-    held = _held(x)
-    if id(held) not in attached():
-        attached()[id(held)] = held
-        INSTRUMENT.attach()
+    ATTACHED.attach(_held(x), INSTRUMENT)
     return x
 
 
 def detach(x: T) -> T:
     """Undo `attach`, and return the agent or the model."""
-    if attached().pop(id(_held(x)), None) is not None:
-        INSTRUMENT.detach()
+    ATTACHED.detach(_held(x), INSTRUMENT)
     return x
 
 

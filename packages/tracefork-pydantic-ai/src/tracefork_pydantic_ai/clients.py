@@ -7,41 +7,24 @@ that the provider's SDK holds is bound where a model is asked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
-from tracefork_core import bind
-from tracefork_core.adapters import Patches
+from tracefork_core.adapters import Attached, Patches, bind_until_undo
 
-_BOUND = "_tracefork_bound"
-
-is_attached: ContextVar[bool] = ContextVar("tracefork_pydantic_ai_attached", default=False)
-"""Whether an attached agent runs here."""
-
-_attached: dict[int, object] = {}
-
-
-def attached() -> dict[int, object]:
-    """Return the attached agents and models, by id: they are not hashable."""
-    return _attached
+ATTACHED = Attached("pydantic_ai")
+"""The attached agents and models."""
 
 
 def bind_clients(patches: Patches, model: Any) -> None:
     """Give a model clients that are recorded with `ambient=False` too, until an undo."""
-    if not is_attached.get() and id(model) not in _attached:
+    if not ATTACHED.covers(model):
         return
     client = getattr(model, "client", None)
     if type(client).__module__.startswith("botocore."):
         _attach_to_boto3(patches, client)
     for owner, name in _places(client):
-        held = getattr(owner, name, None)
-        if held is None or hasattr(held, _BOUND):
-            continue
-        bound: Any = bind(held)
-        setattr(bound, _BOUND, True)
-        patches.at_undo(partial(setattr, owner, name, held))
-        setattr(owner, name, bound)
+        bind_until_undo(patches, owner, name)
 
 
 def _places(client: Any) -> Iterator[tuple[Any, str]]:

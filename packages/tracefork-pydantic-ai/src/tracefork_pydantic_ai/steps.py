@@ -38,7 +38,7 @@ from tracefork_core.adapters import (
     take_lane,
     values_set,
 )
-from tracefork_pydantic_ai.clients import attached, is_attached
+from tracefork_pydantic_ai.clients import ATTACHED
 
 UNNAMED = "agent"
 """The name that pydantic-ai gives to an agent without one."""
@@ -120,8 +120,7 @@ def _as_agent(iterate: Callable[..., Any]) -> Callable[..., Any]:
         running = iterate(self, *args, **options)
         if not is_recorded_here():  # A tool that is one exchange runs it.
             return running
-        also: Values = {is_attached: True} if id(self) in attached() else {}
-        return BlockIn(lambda: Run(self.name or UNNAMED, also), running)
+        return BlockIn(lambda: Run(self.name or UNNAMED, ATTACHED.around(self)), running)
 
     return iter_
 

@@ -10,7 +10,7 @@ An adapter is a distribution of its own with these entry points:
 
 Its one public function is `attach(x) -> x`. An adapter uses this interface to
 
-- capture clients: `tracefork_core.bind`;
+- capture clients: `tracefork_core.bind`; of what is attached, `Attached` and `bind_until_undo`;
 - report steps: `step`, `events_in` for a generator and `BlockIn` for a context manager, or
   `begin_step`, `end_step` and `current_step`;
 - name the lanes of parallel branches: `take_lane` and `own_branches`, or `lane_here`, `branch_lane`
@@ -35,11 +35,11 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 Outside a session all of it does nothing.
 
 `adapter` says what an adapter is, `session_here` what it tells a session and asks it,
-`running_steps` how work in pieces is a step, `branches` what lanes are called, `misses` how a
-divergence gets through a framework, `effects` what a tool may do, `late` when connections are made,
-`checkpointing` where checkpoints are kept, `stand_ins` what replaces state that outlives a run,
-`program_values` how objects of the program's classes are stored, and `formats` how the exchanges of
-an adapter's own seam read.
+`running_steps` how work in pieces is a step, `branches` what lanes are called, `attached` what is
+recorded in a session that is not ambient, `misses` how a divergence gets through a framework,
+`effects` what a tool may do, `late` when connections are made, `checkpointing` where checkpoints
+are kept, `stand_ins` what replaces state that outlives a run, `program_values` how objects of the
+program's classes are stored, and `formats` how the exchanges of an adapter's own seam read.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ from tracefork_core.adapters.adapter import (
     found_adapters,
     lazy_names,
 )
+from tracefork_core.adapters.attached import Attached, bind_until_undo
 from tracefork_core.adapters.branches import numbered, own_branches, take_lane
 from tracefork_core.adapters.checkpointing import (
     checkpoints,
@@ -137,6 +138,7 @@ from tracefork_core.tape.checkpoint import Write as SavedWrite
 
 __all__ = [
     "Adapter",
+    "Attached",
     "BlockIn",
     "Changes",
     "ChangingCall",
@@ -174,6 +176,7 @@ __all__ = [
     "atool_exchange",
     "atool_stream",
     "begin_step",
+    "bind_until_undo",
     "branch_lane",
     "check_asked",
     "check_session",
