@@ -11,6 +11,7 @@ from tracefork_core.explaining.advice import hints
 from tracefork_core.explaining.differences import Difference, differences
 from tracefork_core.matching.comparable import Form
 from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.event import Stop
 
 LEFTOVER = "leftover"
 """The kind of a divergence at the end of a run: recorded exchanges were never asked for."""
@@ -144,6 +145,17 @@ def overtaken(tape: Tape, deliveries: int) -> Divergence:
         summary=f"{deliveries} {were} came in another order than when this was recorded",
         tape=str(tape.path),
         of=len(tape.exchanges),
+    )
+
+
+def not_stopped(tape: Tape, stop: Stop) -> Divergence:
+    """Describe a run that does not make the request which the recorded fork was stopped before."""
+    return Divergence(
+        kind=LEFTOVER,
+        summary="the fork was stopped before a request that is not made now",
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        request=f"{stop.method} {stop.url}",
     )
 
 

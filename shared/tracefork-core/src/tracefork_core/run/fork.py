@@ -32,7 +32,7 @@ from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, salts_o
 from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described
 from tracefork_core.session.session import Session
 from tracefork_core.tape import Exchange, Receipt, Tape, TapeWriter
-from tracefork_core.tape.event import BRANCH, Branch, Change
+from tracefork_core.tape.event import BRANCH, Branch, Change, Stop
 
 BeforeLive = Callable[[Request, Exchange | None], object]
 """Called before a live call with its request, and the recorded exchange whose place it takes."""
@@ -49,6 +49,7 @@ class Forking:
         replayed: how many exchanges were answered from the tape, before and after the fork point,
             once the block has ended; `given` and `live` are the others.
         overspent: whether it was stopped for its live calls, once the block has ended.
+        stop: the request that it was stopped before, once the block has ended.
         receipt: of the branch, once the block has ended.
     """
 
@@ -60,6 +61,7 @@ class Forking:
     given: int = 0
     live: int = 0
     overspent: bool = False
+    stop: Stop | None = None
     receipt: Receipt | None = None
     leaks: list[str] = field(default_factory=list)
 
@@ -195,9 +197,15 @@ class ForkScope(Writing[Forking]):
             self._writer.discard()  # Nothing was forked, and nothing was paid for.
             return verdict
         source = session.answers.source if session.answers else None
-        if source is not None and source.is_travelled and (skipped := sorted(source.waiting)):
-            described = msgspec.structs.replace(self._described, skipped=skipped)
+        is_travelled = source is not None and source.is_travelled
+        described = msgspec.structs.replace(
+            self._described,
+            skipped=sorted(source.waiting) if source is not None and is_travelled else [],
+            stop=session.fork.stop if session.fork is not None else None,
+        )
+        if described != self._described:
             self._writer.note(BRANCH, aside=described)
+        self._run.stop = described.stop
         closed = self._closed(verdict or error)
         if isinstance(closed, TapeError):
             return closed

@@ -12,7 +12,13 @@ from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard.boundary import Mode as Boundary
 from tracefork_core.chance.nondet_source import NondetSource
 from tracefork_core.egress.guard import Watch
-from tracefork_core.errors import DivergenceError, ReplayError, TraceforkError, UsageError
+from tracefork_core.errors import (
+    DivergenceError,
+    ReplayError,
+    StoppedError,
+    TraceforkError,
+    UsageError,
+)
 from tracefork_core.explaining import divergence
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
@@ -28,6 +34,7 @@ from tracefork_core.run.writing import end_words, exit_status
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session.session import Session
 from tracefork_core.tape import Tape
+from tracefork_core.tape.event import Stop
 
 
 @dataclass(slots=True)
@@ -52,6 +59,8 @@ class Replaying:
         subprocesses: the programs that were started, once the block has ended.
         unwatched: the modules it loaded or used that connect in native code.
         leaks: what went past the tape, where a boundary is guarded.
+        stop: the request that the fork was stopped before which made this branch, where the replay
+            stopped, too.
         differences: what the agent read of its surroundings that differs from the recording.
         left_alone: requests that other work of this process made meanwhile, once the block has
             ended.
@@ -72,6 +81,7 @@ class Replaying:
     subprocesses: list[str] = field(default_factory=list)
     unwatched: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
+    stop: Stop | None = None
     differences: list[str] = field(default_factory=list)
     left_alone: int = 0
 
@@ -146,6 +156,7 @@ class _Replay(Scope[Replaying]):
         run.reordered = session.turnstile.skipped
         run.moved = source.moved
         run.completed = answers.completed
+        run.stop = source.stop if answers.has_stopped else None
         if self._watch is not None:
             run.clock_misses += self._processes.clock_misses
             run.entropy_misses += self._processes.entropy_misses
@@ -168,6 +179,8 @@ class _Replay(Scope[Replaying]):
             return poison
         if left_over is None and self._strict and isinstance(error, SystemExit | None):
             left_over = self._other_order_or_end(error)
+        if self._run.stop is not None and left_over is None:
+            return self._stopped(self._run.stop)
         if left_over is None or error is not None:
             tell_differences(self._run.differences, error)
         if error is not None and not isinstance(error, SystemExit):
@@ -180,12 +193,19 @@ class _Replay(Scope[Replaying]):
                 f"tracefork: nothing was captured in this recording, so its replay proves "
                 f"nothing: {outside}. {REMEDY}"
             )
-        if left_over is None and self._unproven:
-            return ReplayError(
-                f"tracefork: every request matched, but the digest of this replay "
-                f"({self._run.digest}) is not the tape's. Nothing is proven; please report this."
-            )
-        return left_over
+        return self._not_proven() if left_over is None and self._unproven else left_over
+
+    def _stopped(self, stop: Stop) -> TraceforkError:
+        """Return what ends the block without an error, as far as the branch goes, if it is proven."""
+        if self._unproven:
+            return self._not_proven()
+        return StoppedError(f"tracefork: the fork was {stop.words}, and so its replay ends here.")
+
+    def _not_proven(self) -> ReplayError:
+        return ReplayError(
+            f"tracefork: every request matched, but the digest of this replay "
+            f"({self._run.digest}) is not the tape's. Nothing is proven; please report this."
+        )
 
     def _other_order_or_end(self, error: SystemExit | None) -> DivergenceError | None:
         """Return the error for another order of deliveries or another end, if there is one."""

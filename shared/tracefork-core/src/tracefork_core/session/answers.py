@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tracefork_core.errors import Divergence, DivergenceError, TraceforkError
+from tracefork_core.errors import (
+    Divergence,
+    DivergenceError,
+    StoppedError,
+    TraceforkError,
+    WriteError,
+)
 from tracefork_core.explaining import divergence
 from tracefork_core.matching.attempt import Attempt
 from tracefork_core.order.pace import Pace
@@ -27,6 +33,7 @@ from tracefork_core.session.replayed_exchange import ReplayedExchange
 from tracefork_core.session.run_state import RunState
 from tracefork_core.session.tape_sink import Sink
 from tracefork_core.session.tape_source import Source
+from tracefork_core.tape.digest import sha256
 
 Answer = LiveExchange | ReplayedExchange | PreparedExchange | StandIn
 
@@ -34,7 +41,12 @@ Answer = LiveExchange | ReplayedExchange | PreparedExchange | StandIn
 class Answers:
     """Answers each request from the tape, in its turn.
 
-    `auxiliary_misses` counts the auxiliary requests that the tape does not hold.
+    A branch whose fork was stopped ends at a request that has no answer. A replay stops there, too,
+    with the same kind of error. So does any other thread or task that asks for more.
+
+    Attributes:
+        auxiliary_misses: how many auxiliary requests the tape does not hold.
+        has_stopped: whether the request was met that the fork was stopped before.
     """
 
     def __init__(self, state: RunState, source: Source, turnstile: Turnstile, pace: Pace) -> None:
@@ -44,6 +56,7 @@ class Answers:
         self._pace = pace
         self.reading = Reading()
         self.auxiliary_misses = 0
+        self.has_stopped = False
 
     def open(self, attempt: Attempt) -> Answer:
         """Answer a request.
@@ -57,6 +70,8 @@ class Answers:
                 return acknowledged(attempt.request)
             self.auxiliary_misses += 1
             return not_held(attempt.request.method, attempt.request.url.partition("?")[0])
+        if isinstance(match, Divergence) and (stopped := self._stopped(attempt)) is not None:
+            raise stopped
         self._state.asked += 1
         if isinstance(match, Divergence):
             raise self._state.diverge(match)
@@ -69,9 +84,25 @@ class Answers:
         progress = None if match.is_auxiliary else self.reading.begin(match)
         return ReplayedExchange(self._state, self.source, self._turnstile, match, progress)
 
+    def _stopped(self, attempt: Attempt) -> TraceforkError | None:
+        """Return the error for a request that the fork which made this branch was stopped before.
+
+        The session is not poisoned: other lanes may have recorded answers to come.
+        """
+        stop = self.source.stop
+        if stop is None:
+            return None
+        asked = {sha256(form.key) for form in (attempt.plain, attempt.masked)}
+        self.has_stopped = self.has_stopped or stop.request in asked
+        if not self.has_stopped and attempt.lane == stop.lane:
+            return None
+        return (WriteError if stop.is_write else StoppedError)(
+            f"tracefork: the fork was {stop.words}, and so its replay ends here."
+        )
+
     def left_over(self) -> DivergenceError | None:
         """Return the error for what the agent never asked for or did not read, if there is any."""
-        left = self.source.left_over() or self._left_unread()
+        left = self.source.left_over() or self._left_unread() or self._left_before_stop()
         if left is None:
             return None
         return DivergenceError(replace(self._state.with_suspects(left), replayed=self._state.asked))
@@ -79,6 +110,13 @@ class Answers:
     def is_left_over(self) -> bool:
         """Return whether something was not asked for yet, or not read as far as recorded."""
         return self.source.left_over() is not None or self._left_unread() is not None
+
+    def _left_before_stop(self) -> Divergence | None:
+        """Describe the request that the fork was stopped before, if the agent never made it."""
+        stop = self.source.stop
+        if stop is None or self.has_stopped:
+            return None
+        return divergence.not_stopped(self.source.tape, stop)
 
     def check_asked(self, thread: str) -> None:
         """Raise unless everything was asked that a recorded thread of a framework asked.
@@ -149,6 +187,7 @@ class ForkedAnswers(Answers):
         try:
             step = fork.step(attempt, line, self._sink.in_flight)
         except TraceforkError as error:
+            fork.stop_before(attempt, error)
             raise self._state.poison_with(error) from error.__cause__
         number, place = fork.next_number(), step.place.n if step.place else None
         self._pass_point(number, attempt.lane)

@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import Literal
 from urllib.parse import unquote
 
-from tracefork_core.errors import StoppedError, UsageError, WriteError
+from tracefork_core.errors import StoppedError, TraceforkError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.kind import is_auxiliary
 from tracefork_core.exchange.lane import UNORDERED
@@ -25,7 +25,8 @@ from tracefork_core.matching.attempt import Attempt
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
 from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape
-from tracefork_core.tape.event import Branch, RequestRecord
+from tracefork_core.tape.digest import sha256
+from tracefork_core.tape.event import Branch, RequestRecord, Stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Fork:
         reached: whether that exchange, or what takes its place, was asked for.
         counts: how many exchanges after the fork point were answered in each way.
         overspent: whether the limit of live calls stopped it.
+        stop: the first request that it stopped before.
     """
 
     def __init__(self, plan: Plan, tape: Tape) -> None:
@@ -127,6 +129,7 @@ class Fork:
         self.reached = self.first is None
         self.counts: Counter[str] = Counter()
         self.overspent = False
+        self.stop: Stop | None = None
         self._number = plan.at
         self._over = plan.until is not None and plan.until < plan.at
         self._last: tuple[int, str] | None = None
@@ -203,6 +206,11 @@ class Fork:
             self.counts[COUNTING] += 1
         self.reached = self.reached or step.place is self.first
         return step
+
+    def stop_before(self, attempt: Attempt, error: TraceforkError) -> None:
+        """Note the request that a fork stopped before, if the plan ends it there."""
+        if self.stop is None and isinstance(error, WriteError | StoppedError):
+            self.stop = stopped_before(attempt, is_write=isinstance(error, WriteError))
 
     def _is_awaited(self, line: str, in_flight: Container[int]) -> bool:
         return self._last is not None and self._last[0] in in_flight and line != self._last[1]
@@ -303,6 +311,13 @@ class Fork:
             self._onward = self._onward or Onward(change, self.first)
             return self._onward.edit_of(request)
         return tail if tail and _asks_model(request) else None
+
+
+def stopped_before(attempt: Attempt, *, is_write: bool) -> Stop:
+    """Return what a branch holds of the request that its fork stopped before."""
+    asked = attempt.masked
+    url = asked.url.partition("?")[0]
+    return Stop(asked.record.method, url, attempt.lane, sha256(asked.key), is_write)
 
 
 _Place = tuple[str, str, str]

@@ -31,6 +31,7 @@ class Source:
     request in another thread or task than the recorded one is a divergence.
 
     Attributes:
+        stop: the request that the fork was stopped before which made this tape.
         moved: what says so, for each exchange that ran in another thread or task.
     """
 
@@ -56,6 +57,7 @@ class Source:
         self._replayed = {n: tape.exchanges[n].canonical for n in skipped | self._reports}
         self._strict = strict
         self._lanes = LanePairs(exchange.lane for exchange in recorded)
+        self.stop = tape.branch.stop if fork is None and tape.branch is not None else None
         self.moved: list[str] = []
         self.is_travelled = False
         self.as_recorded: set[str] = set()

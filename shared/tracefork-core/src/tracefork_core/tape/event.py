@@ -235,6 +235,29 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     detail: dict[str, object] = {}
 
 
+class Stop(msgspec.Struct, frozen=True):
+    """The request that a fork stopped before. Its branch ends there, and so does a replay of it.
+
+    Attributes:
+        method, url: as they are shown; the URL has no query.
+        lane: the thread or task that asked.
+        request: the hash of its canonical record, which a replay compares.
+        is_write: whether it was refused because it may have a side effect.
+    """
+
+    method: str
+    url: str
+    lane: str
+    request: str
+    is_write: bool
+
+    @property
+    def words(self) -> str:
+        """Return "stopped before POST http://…, a refused write"."""
+        why = ", a refused write" if self.is_write else ""
+        return f"stopped before {self.method} {self.url}{why}"
+
+
 class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     """What makes a branch differ from its parent, from exchange `at` on.
 
@@ -248,6 +271,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
         reuse: whether requests equal to the parent's got the parent's answers.
         skipped: exchanges of the parent that it skipped, because it began in the middle.
         anew: the fork points and salts of the branches that it is a branch of.
+        stop: the request that the fork stopped before; None if the agent ran to its end.
     """
 
     at: int
@@ -260,6 +284,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     anew: list[tuple[int, str]] = []
     reads: list[str] = []
     is_rerun: bool = False
+    stop: Stop | None = None
 
 
 class Moved(msgspec.Struct, frozen=True):
