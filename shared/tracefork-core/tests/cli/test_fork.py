@@ -101,8 +101,33 @@ def test_an_impossible_fork_is_refused(support: Shell, words: list[str], facts: 
 
 
 def test_a_write_stops_a_fork(shell: Shell) -> None:
-    """A plain POST may have side effects; the error names the options for it."""
+    """A plain POST may have side effects; the error names the options for it.
+
+    Each command says of the branch that it was stopped there, and its replay is proven to there.
+    What the fork offers next is the call itself, after all that the branch holds.
+    """
     assert shell.tracefork("record", "agent.py").exit == 0
     stopped = shell.tracefork("fork", "agent.tape", "--at=1")
     assert (stopped.exit, "--allow-writes" in stopped.err) == (4, True)
+    assert "overwrite" not in stopped.err
+    words = "stopped before POST http://127.0.0.1"
+    for command in ("show agent.1.tape", "ls"):
+        assert words in ok(shell.tracefork(*command.split())).out, command
+    assert "refused a write" in ok(shell.tracefork("tree", "agent.tape")).out
+    replayed = ok(shell.tracefork("replay", "agent.1.tape"))
+    assert "✓ replayed 1 of 1 exchange bit-exact" in replayed.err
+    assert f"the fork was {words}" in replayed.err
+    assert "Traceback" not in replayed.err
+    following = stopped.err.rpartition("next: tracefork ")[2].split()
+    assert ok(shell.tracefork(*following)).out.splitlines() == ["one", "two"]
     ok(shell.tracefork("fork", "agent.tape", "--at=1", "--stub-writes"))
+
+
+def test_a_rerun_that_refuses_a_write_says_how_to_go_on(shell: Shell) -> None:
+    """Its JSON names the branch, and the command that makes the call."""
+    assert shell.tracefork("record", "agent.py").exit == 0
+    done = shell.tracefork("rerun", "agent.tape", "agent.py", "--json", "--yes", "--", "one", "2")
+    told = done.document
+    assert (done.exit, told["exit"], told["reused"], told["live"]) == (4, 4, 1, 0)
+    assert "may repeat a side effect" in told["stopped"]
+    assert told["next"] == "tracefork fork agent.rerun.tape --at 1 --allow-writes"

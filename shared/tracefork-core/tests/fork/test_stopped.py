@@ -20,14 +20,17 @@ def pay(provider: ProviderServer, euros: int) -> bytes:
     return httpx2.post(f"{provider.url}/echo?key=7", content=b"%d" % euros).content
 
 
+def agent(url: str, provider: ProviderServer, euros: int | None) -> bytes:
+    ask(url, "how much")
+    return b"" if euros is None else pay(provider, euros)
+
+
 def stopped(tape: Path, url: str, provider: ProviderServer) -> Path:
     """Return the branch of a fork that was stopped before it paid."""
     with record(tape):
-        ask(url, "how much")
-        pay(provider, 9)
+        agent(url, provider, 9)
     with pytest.raises(WriteError), fork(tape, at=0):
-        ask(url, "how much")
-        pay(provider, 9)
+        agent(url, provider, 9)
     return tape.with_name(f"{tape.stem}.0.tape")
 
 
@@ -60,9 +63,7 @@ def test_another_end_than_the_refused_write_is_a_divergence(
     """It asks for nothing more, or for another payment than the refused one."""
     branch = stopped(tape, url, provider)
     with pytest.raises(DivergenceError), replay(branch):
-        ask(url, "how much")
-        if euros is not None:
-            pay(provider, euros)
+        agent(url, provider, euros)
 
 
 def test_a_refused_branch_goes_on_where_it_stopped(
@@ -72,17 +73,14 @@ def test_a_refused_branch_goes_on_where_it_stopped(
     branch = stopped(tape, url, provider)
     asked = len(moody.asked)
     with fork(branch, at=1, writes="allow") as onwards:
-        ask(url, "how much")
-        assert pay(provider, 9)
+        assert agent(url, provider, 9)
     assert (len(moody.asked), onwards.live, onwards.stop) == (asked, 1, None)
 
 
-def test_a_branch_that_spent_its_calls_replays_to_there(
-    tape: Path, url: str, moody: Moody
-) -> None:
+def test_a_branch_that_spent_its_calls_replays_to_there(tape: Path, url: str, moody: Moody) -> None:
     """Two tasks want one call more each: neither is an error of the replay."""
 
-    async def agent() -> None:
+    async def two_tasks() -> None:
         ask(url, "first")
         with suppress(Exception):
             await asyncio.gather(
@@ -93,9 +91,9 @@ def test_a_branch_that_spent_its_calls_replays_to_there(
     with record(tape):
         ask(url, "first")
     with rerun(tape, calls=0) as branch:
-        asyncio.run(agent())
+        asyncio.run(two_tasks())
     assert branch.stop is not None
     assert not branch.stop.is_write
     with replay(branch.path) as again:
-        asyncio.run(agent())
+        asyncio.run(two_tasks())
     assert (again.stop, again.exchanges) == (branch.stop, 1)

@@ -4,7 +4,8 @@
 `options` declares the options that several commands share, `fork_options` those of commands that
 fork, `exits` the exit codes. `usage_errors` words mistakes on the command line, `tape_names` finds
 the tape that a name means, `installed` describes the libraries on this machine, `repeated` asks
-before a tool runs again, and `completion` completes command lines in a shell.
+before a tool runs again, `refused_write` says how a fork goes on after one, and `completion`
+completes command lines in a shell.
 
 `agent` runs the user's agent, `display` prints results. `race`, `calibrate` and `validate` hold
 the code that those commands run in processes of their own.

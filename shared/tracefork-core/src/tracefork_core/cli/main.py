@@ -171,7 +171,7 @@ def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     from tracefork_core.cli.agent import command_store
     from tracefork_core.cli.display import screen
     from tracefork_core.cli.display.card import card_document, print_card
-    from tracefork_core.cli.display.text import LONGEST, printable
+    from tracefork_core.cli.display.text import LONGEST
 
     divergence = error.divergence if isinstance(error, DivergenceError) else None
     agent = None
@@ -193,7 +193,7 @@ def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     elif divergence:
         print_card(screen.stderr(), divergence, agent=agent)
     else:
-        screen.stderr().print(f"✗ {printable(message, lines=True)}", soft_wrap=True)
+        screen.say_error(message)
     return error.exit_code
 
 

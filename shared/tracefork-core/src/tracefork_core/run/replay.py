@@ -196,7 +196,7 @@ class _Replay(Scope[Replaying]):
         return self._not_proven() if left_over is None and self._unproven else left_over
 
     def _stopped(self, stop: Stop) -> TraceforkError:
-        """Return what ends the block without an error, as far as the branch goes, if it is proven."""
+        """Return what ends the block without an error where the branch ends, if that is proven."""
         if self._unproven:
             return self._not_proven()
         return StoppedError(f"tracefork: the fork was {stop.words}, and so its replay ends here.")

@@ -66,7 +66,10 @@ class Switches:
 
 
 class Scope(ABC, Generic[R]):
-    """A block of code under a session. Can be entered once at a time."""
+    """A block of code under a session. Can be entered once at a time.
+
+    `run` is what `with` gave last, also where the block ended with an error.
+    """
 
     def __init__(self, switches: Switches) -> None:
         self._boundary = as_boundary(switches.boundary)
@@ -78,6 +81,7 @@ class Scope(ABC, Generic[R]):
         self._switches = switches
         self._tools = NamedTools()
         self._stack: ExitStack | None = None
+        self.run: R | None = None
         self._pid = 0
         self._left_alone = 0
 
@@ -104,6 +108,7 @@ class Scope(ABC, Generic[R]):
             stack.callback(self._count_left_alone, before)
             self._stack = stack.pop_all()
         self._pid = os.getpid()
+        self.run = run
         return run
 
     def __exit__(

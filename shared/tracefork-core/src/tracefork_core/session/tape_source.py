@@ -57,7 +57,7 @@ class Source:
         self._replayed = {n: tape.exchanges[n].canonical for n in skipped | self._reports}
         self._strict = strict
         self._lanes = LanePairs(exchange.lane for exchange in recorded)
-        self.stop = tape.branch.stop if fork is None and tape.branch is not None else None
+        self.stop = tape.stop if fork is None else None
         self.moved: list[str] = []
         self.is_travelled = False
         self.as_recorded: set[str] = set()

@@ -236,7 +236,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """The request that a fork stopped before. Its branch ends there, and so does a replay of it.
+    """The request that a fork was stopped before. Its branch ends there, and a replay does, too.
 
     Attributes:
         method, url: as they are shown; the URL has no query.

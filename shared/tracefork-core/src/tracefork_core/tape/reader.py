@@ -39,6 +39,7 @@ from tracefork_core.tape.event import (
     Receipt,
     StepEnd,
     StepRecord,
+    Stop,
     Structure,
 )
 from tracefork_core.tape.exchange import Exchange
@@ -210,6 +211,12 @@ class Tape:
     def branch(self) -> Branch | None:
         """What the fork changed that made this branch; None if no fork made it."""
         return self._contents.last(BRANCH, msgspec.json.Decoder(Branch).decode)
+
+    @property
+    def stop(self) -> Stop | None:
+        """The request that the fork stopped before which made this branch; None if it did not."""
+        branch = self.branch
+        return branch.stop if branch is not None else None
 
     @property
     def receipt(self) -> Receipt | None:

@@ -120,7 +120,7 @@ class Agent:
         *,
         show: bool,
         told: Callable[[Outcome[R]], int] | None = None,
-        is_stopped: Callable[[], bool] = lambda: False,
+        is_stopped: Callable[[R], bool] = lambda _: False,
     ) -> tuple[R, Ending]:
         """Run inside a recording or a replay; return the value of `scope` and the agent's ending.
 
@@ -130,8 +130,8 @@ class Agent:
                 error of tracefork caused is printed only after the scope has closed without error.
             told: reports the result and returns the exit code, for an agent that ends the process
                 itself.
-            is_stopped: returns whether the command itself ended the agent. What the agent raised
-                then is not shown: the command says why it ended.
+            is_stopped: returns whether tracefork itself ended the run, which it is given. What the
+                agent raised then is not shown: the command says why it ended.
 
         Raises:
             TraceforkError: from the scope, or from the agent.
@@ -149,7 +149,7 @@ class Agent:
                     ending = self._run()
                     if os.getpid() != process:
                         end_forked(ending)  # The parent closes the scope and reports the run.
-                    show = show and not is_stopped()
+                    show = show and not is_stopped(run)
                     ending = ended(ending, show=show)
                     guard.stay()
                 notes = ending.notes
@@ -159,7 +159,7 @@ class Agent:
             ours = isinstance(error, TraceforkError)
             if ours or ending is None or error is not ending.error:
                 raise
-        if show:
+        if show and not is_stopped(run):
             ending.show_rest(notes)
         return run, ending
 

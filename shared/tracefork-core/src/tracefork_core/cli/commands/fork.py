@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import fork_options, options, tape_names
+from tracefork_core.cli import fork_options, options, refused_write, tape_names
 from tracefork_core.cli.agent import hash_seed
-from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.agent.hard_exit import Outcome
 from tracefork_core.cli.agent.recorded_command import remember
 from tracefork_core.cli.display import figures, screen
@@ -26,6 +25,7 @@ from tracefork_core.run.fork_point import start_of
 from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
+    from tracefork_core.errors import WriteError
     from tracefork_core.run.fork import Forking
     from tracefork_core.session.interventions import Intervention
 
@@ -172,12 +172,13 @@ def fork(
 
     def report(outcome: Outcome[Forking]) -> int:
         with screen.stdout_kept(as_json):
-            run, ending = outcome()
+            run, status, refused = refused_write.ended(outcome, scope)
         assert run.receipt is not None
         remember(run.path, run.receipt.digest, agent, folder, is_branch=True)
         os.chdir(here)
-        _report(run, agent, time.perf_counter() - began, status=ending.status, as_json=as_json)
-        return ending.status
+        seconds = time.perf_counter() - began
+        _report(run, refused, seconds, status=status, as_json=as_json)
+        return status
 
     return report(lambda: agent.run_under(scope, show=True, told=report))
 
@@ -197,14 +198,17 @@ def _replacement(path: Path) -> Intervention:
         raise UsageError(f"tracefork: {path} (--replace) is not valid JSON: {error}.") from error
 
 
-def _report(run: Forking, agent: Agent, seconds: float, *, status: int, as_json: bool) -> None:
+def _report(
+    run: Forking, refused: WriteError | None, seconds: float, *, status: int, as_json: bool
+) -> None:
     from tracefork_core.cli.display.account import dollars, live_cost
 
     assert run.receipt is not None
     with Tape.open(run.path) as branch:
         spent, shown = live_cost(branch), tape_names.shown(run.path)
         parent = branch.origin.name if branch.origin else ""
-    tree = f"tracefork tree {shlex.quote(shown)}"
+        onwards = refused_write.onwards(shown, len(branch.exchanges))
+    following = onwards if refused else f"tracefork tree {shlex.quote(shown)}"
     if as_json:
         screen.say_json(
             {
@@ -215,19 +219,27 @@ def _report(run: Forking, agent: Agent, seconds: float, *, status: int, as_json:
                 "at": run.at,
                 "digest": run.digest,
                 "outcome": run.receipt.outcome,
+                "stop": refused_write.message(refused) if refused else None,
                 "replayed": run.replayed,
                 "given": run.given,
                 "live": run.live,
                 "cost_usd": dollars(spent),
                 "seconds": seconds,
-                "next": tree,
+                "next": following,
             }
         )
         return
-    _print(run, shown, spent, seconds, tree)
+    _print(run, refused, shown, spent, seconds, following)
 
 
-def _print(run: Forking, shown: str, spent: Decimal | None, seconds: float, tree: str) -> None:
+def _print(
+    run: Forking,
+    refused: WriteError | None,
+    shown: str,
+    spent: Decimal | None,
+    seconds: float,
+    following: str,
+) -> None:
     from rich.text import Text
 
     assert run.receipt is not None
@@ -238,6 +250,8 @@ def _print(run: Forking, shown: str, spent: Decimal | None, seconds: float, tree
     console.print(head.append(f" at {run.at} · {' · '.join(facts)}", "default"), soft_wrap=True)
     cost = "$0 · " if not run.live else "" if spent is None else f"{figures.money(spent)} · "
     console.print(f"  {cost}digest {figures.digest(run.receipt.digest)}")
-    if run.receipt.outcome != "ok":
+    if refused is not None:
+        screen.say_error(refused_write.message(refused))
+    elif run.receipt.outcome != "ok":
         console.print(f"  the agent ended with {run.receipt.outcome}")
-    console.print(Text("  next: ", screen.DIM).append(tree, "default"), soft_wrap=True)
+    console.print(Text("  next: ", screen.DIM).append(following, "default"), soft_wrap=True)

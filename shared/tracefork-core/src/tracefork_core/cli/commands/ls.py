@@ -50,6 +50,7 @@ class _Entry:
 
     `recorded` is in nanoseconds since the epoch; `problem` is why the file cannot be read. Of a
     service's request, `served` is its name, `outcome` how it ended, and `mark` its label.
+    `stop` says where the fork of a branch was stopped.
     """
 
     name: str
@@ -64,6 +65,7 @@ class _Entry:
     served: str | None = None
     outcome: str | None = None
     mark: str | None = None
+    stop: str | None = None
     problem: str | None = None
 
 
@@ -97,6 +99,7 @@ def _read(path: Path) -> _Entry:
                 served.name if served else None,
                 served.outcome if served else None,
                 label_of(path),
+                tape.stop.words if tape.stop else None,
             )
     except TraceforkError as error:
         problem = str(error).removeprefix("tracefork: ")
@@ -156,6 +159,7 @@ def _state(entry: _Entry) -> str:
 
 
 def _ended(entry: _Entry) -> str:
-    """Return how the request of a service failed, and what its tape was marked with."""
+    """Return how a service's request failed, a tape's mark, and where a fork was stopped."""
     words = [] if entry.outcome in (None, "ok") else [str(entry.outcome)]
+    words += [entry.stop] if entry.stop else []
     return printable(" · ".join([*words, f"marked {entry.mark}"] if entry.mark else words))

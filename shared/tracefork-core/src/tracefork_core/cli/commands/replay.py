@@ -132,7 +132,10 @@ def _perform(
             _print(recorded, verdict)
         return verdict.exit
 
-    return report(lambda: agent.run_under(scope, show=True, told=report))
+    def is_stopped(run: Replaying) -> bool:
+        return run.stop is not None
+
+    return report(lambda: agent.run_under(scope, show=True, told=report, is_stopped=is_stopped))
 
 
 _RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED: "interrupted"}
@@ -195,9 +198,12 @@ def _judge(
 ) -> _Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
     asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
-    problem = failure(
-        ending.outcome, ending.status, asked, recorded.exchanges, then, recorded.status
-    )
+    # Where a fork was stopped, what the agent made of that is no end of its own.
+    problem = None
+    if run.stop is None:
+        problem = failure(
+            ending.outcome, ending.status, asked, recorded.exchanges, then, recorded.status
+        )
     proven = run.digest == recorded.digest or run.auxiliary_left
     if problem is None and not proven and not matchers:
         problem = FAILED, f"the digest of this replay is {run.digest}, not that of the tape"
@@ -272,6 +278,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "auxiliary_misses": run.auxiliary_misses,
         "auxiliary_left": run.auxiliary_left,
         "differences": run.differences,
+        "stop": run.stop.words if run.stop else None,
         "untaped": run.untaped,
         "response": verdict.response.document() if verdict.response else None,
         "completed": run.completed,
@@ -354,6 +361,8 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
         notes.append(f"the app answered {verdict.response.words}")
     if not recorded.complete:
         notes.append("incomplete: the recording was cut off; the part on the tape was replayed")
+    elif run.stop is not None:
+        notes.append(f"the fork was {run.stop.words}: the branch ends there")
     elif recorded.outcome != "ok":
         notes.append(f"the agent failed with {recorded.outcome}, as it did in the recording")
     notes += [f"! not on the tape: {leak}" for leak in run.leaks]

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from tracefork_core.cli import fork_options, options, tape_names
+from tracefork_core.cli import fork_options, options, refused_write, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.hard_exit import Outcome
 from tracefork_core.cli.agent.recorded_command import remember
@@ -21,7 +21,7 @@ from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.exits import FAILED
 from tracefork_core.cli.repeated import ask_about_tools, confirmed
-from tracefork_core.errors import StoppedError, UsageError
+from tracefork_core.errors import StoppedError, UsageError, WriteError
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
@@ -110,11 +110,10 @@ def rerun(
 
     def report(outcome: Outcome[Forking]) -> int:
         with screen.stdout_kept(as_json):
-            run, ending = outcome()
+            run, status, refused = refused_write.ended(outcome, scope)
         assert run.receipt is not None
         remember(run.path, run.receipt.digest, agent, folder, is_branch=True)
         os.chdir(here)
-        status = ending.status
         if first.stopped is not None:
             status = 0 if spending.offline else FAILED
         after = f"tracefork show {shlex.quote(tape_names.shown(run.path))}"
@@ -122,11 +121,14 @@ def rerun(
             typed = f" {agent.words}" if agent_words.given else ""
             again = f"{shlex.quote(tape_names.shown(path))}{typed}{branch.words}"
             after = f"tracefork rerun {again} --yes"
-        _report(run, first, time.perf_counter() - began, after, status=status, as_json=as_json)
+        seconds = time.perf_counter() - began
+        _report(run, first, refused, seconds, after, status=status, as_json=as_json)
         return status
 
     return report(
-        lambda: agent.run_under(scope, show=True, told=report, is_stopped=first.has_stopped)
+        lambda: agent.run_under(
+            scope, show=True, told=report, is_stopped=lambda _: first.stopped is not None
+        )
     )
 
 
@@ -170,10 +172,6 @@ class _First:
             self._stop(words)
         self._is_allowed = True
 
-    def has_stopped(self) -> bool:
-        """Return whether it ended the run."""
-        return self.stopped is not None
-
     def _is_used_up(self) -> bool:
         calls, seconds = self._limits.calls, self._limits.seconds
         is_late = seconds is not None and time.monotonic() - self._began > seconds
@@ -202,7 +200,14 @@ def _difference(url: str, body: bytes, place: Exchange | None) -> str:
 
 
 def _report(
-    run: Forking, first: _First, seconds: float, after: str, *, status: int, as_json: bool
+    run: Forking,
+    first: _First,
+    refused: WriteError | None,
+    seconds: float,
+    after: str,
+    *,
+    status: int,
+    as_json: bool,
 ) -> None:
     from rich.text import Text
 
@@ -224,6 +229,10 @@ def _report(
         ]
         taken = {one.aside.place for one in branch.exchanges}
         left = [one.n for one in recorded if one.n not in taken and not one.is_auxiliary]
+        exchanges = len(branch.exchanges)
+    stopped = first.stopped
+    if refused is not None:
+        after, stopped = refused_write.onwards(shown, exchanges), refused_write.message(refused)
     if as_json:
         screen.say_json(
             {
@@ -236,7 +245,7 @@ def _report(
                 "live": run.live,
                 "asked": asked,
                 "not_asked_again": left,
-                "stopped": first.stopped,
+                "stopped": stopped,
                 "cost_usd": dollars(spent),
                 "seconds": seconds,
                 "next": after,
@@ -253,10 +262,12 @@ def _report(
         screen.note(console, f"  asked: {words}")
     if len(asked) > _SHOWN:
         console.print(f"  asked: {len(asked) - _SHOWN} more")
-    if first.stopped is not None:
+    if refused is not None:
+        screen.say_error(refused_write.message(refused))
+    elif first.stopped is not None:
         screen.note(console, f"  stopped before {first.stopped}")
     elif left:
         console.print(f"  not asked again: {', '.join(map(str, left[:20]))}", soft_wrap=True)
-    if run.receipt.outcome != "ok" and first.stopped is None:
+    if run.receipt.outcome != "ok" and stopped is None:
         console.print(f"  the agent ended with {run.receipt.outcome}")
     console.print(Text("  next: ", screen.DIM).append(after, "default"), soft_wrap=True)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
+    from tracefork_core.tape.event import Stop
+
 _DEEPEST = 64
 _SHOWN = 60
 _LEAST = 12
@@ -56,13 +58,17 @@ def tree(tape: options.TapeName, as_json: options.AsJson = False) -> int:
 
 @dataclass(slots=True)
 class _Run:
-    """One tape; `change` is what a fork changed, `outcome` is None if the run was cut off."""
+    """One tape; `change` is what a fork changed, `outcome` is None if the run was cut off.
+
+    `stop` is the request that its fork was stopped before, if it was.
+    """
 
     name: str
     parent: str | None
     at: int
     change: str
     outcome: str | None
+    stop: Stop | None
     exchanges: int
     live: int
     cost: Decimal | None
@@ -77,6 +83,7 @@ class _Run:
             "at": self.at if self.parent else None,
             "change": self.change or None,
             "outcome": self.outcome,
+            "stop": self.stop.words if self.stop else None,
             "exchanges": self.exchanges,
             "live": self.live,
             "cost_usd": dollars(self.cost),
@@ -105,6 +112,7 @@ def _run(tape: Tape) -> _Run:
         at,
         _change(tape),
         tape.receipt.outcome if tape.receipt else None,
+        tape.stop,
         len(tape.exchanges),
         sum(not exchange.aside.answered for exchange in own),
         live_cost(tape) if tape.origin else known_cost(tape),
@@ -147,9 +155,12 @@ def _line(run: _Run, chosen: str, room: int) -> Text:
     from rich.text import Text
 
     name, outcome = printable(run.name), "cut off" if run.outcome is None else run.outcome
+    if run.stop:
+        outcome = "refused a write" if run.stop.is_write else "stopped"
     facts = [figures.several(run.exchanges, "exchange")]
     facts += [f"{run.live} live"] if run.parent else []
-    facts += [] if run.cost is None else [figures.money(run.cost)]
+    is_free = run.parent is not None and not run.live
+    facts += [] if run.cost is None or is_free else [figures.money(run.cost)]
     if run.parent:
         others = f"  at {run.at} ·  · {' · '.join(facts)} · {outcome}"
         left = room - len(name) - len(others)

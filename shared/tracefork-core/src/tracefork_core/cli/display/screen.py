@@ -13,6 +13,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, TextIO, cast
 
 from tracefork_core.errors import UnwritableError
+from tracefork_core.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,6 +38,11 @@ def stdout() -> Console:
 def stderr() -> Console:
     """Return the console for notes, and for results of commands whose stdout is the agent's."""
     return _console(stderr=True)
+
+
+def say_error(message: str) -> None:
+    """Print an error for people."""
+    stderr().print(f"✗ {printable(message, lines=True)}", soft_wrap=True)
 
 
 def say_json(document: dict[str, object]) -> None:

@@ -74,7 +74,9 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
         untaped = untaped_words(account.untaped, "A replay runs {} again.")
         screen.note(console, f"! {printable(untaped)}", screen.WARN)
     receipt = tape.receipt
-    if receipt and receipt.outcome != "ok":
+    if stop := tape.stop:
+        console.print(f"the fork was {printable(stop.words)}", style=screen.WARN, soft_wrap=True)
+    elif receipt and receipt.outcome != "ok":
         console.print(f"the agent ended with {printable(receipt.outcome)}", style=screen.BAD)
     quoted = shlex.quote(shown)
     following = f"next: tracefork show {quoted} N · tracefork show {quoted} --transcript"
@@ -120,6 +122,7 @@ def document(tape: Tape) -> dict[str, object]:
         "complete": tape.complete,
         "digest": tape.digest,
         "outcome": receipt.outcome if receipt else None,
+        "stop": tape.stop.words if tape.stop else None,
         "seconds": receipt.took / 1e9 if receipt else None,
         "recorded": environment.started if environment else None,
         **take_account(tape).document(),
