@@ -35,7 +35,7 @@ def question() -> dict[str, Any]:
 
 
 def _ids(came: dict[str, Any]) -> list[str | None]:
-    """Return the ids that LangGraph gave. Ids of model messages are drawn outside of the tape."""
+    """Return the ids that LangGraph gave to questions."""
     return [one.id for one in came["messages"] if one.type == "human"]
 
 
@@ -121,3 +121,28 @@ def test_second_turn_in_a_session_keeps_the_id_of_the_first(
     server.stop()
     with tracefork.replay(tape):
         assert [_ids(graph.invoke(question)) for _ in range(2)] == recorded
+
+
+def test_an_agent_that_sends_the_id_of_a_message_replays(
+    model: Callable[..., Any], tape: Path, server: ProviderServer
+) -> None:
+    """LangChain makes the ids of answers in Rust, from the id of the run."""
+    asked = model(max_retries=0)
+
+    def again(state: MessagesState) -> dict[str, Any]:
+        return {"messages": [asked.invoke(f"Say more about {state['messages'][-1].id}.")]}
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("ask", lambda state: {"messages": [asked.invoke(state["messages"])]})
+    builder.add_node("again", again)
+    builder.add_edge(START, "ask").add_edge("ask", "again")
+    graph = builder.compile()
+    with tracefork.record(tape):
+        recorded = graph.invoke({"messages": [("user", "Where is order 17?")]})
+    server.stop()
+    with tracefork.replay(tape) as run:
+        came = graph.invoke({"messages": [("user", "Where is order 17?")]})
+    ids = [one.id for one in came["messages"]]
+    assert ids == [one.id for one in recorded["messages"]]
+    assert ids[1].startswith("lc_run--")
+    assert (run.entropy_misses, run.clock_misses) == (0, 0)

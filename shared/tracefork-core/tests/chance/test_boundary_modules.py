@@ -18,24 +18,24 @@ from tracefork_core import record
 # In place of the Rust extension of that name, whose functions cannot be told from these.
 STAND_IN = """
 import uuid
-def uuid4(): return uuid.UUID(int=7)
+def uuid_v1mc(): return uuid.UUID(int=7)
 def uuid7(): return uuid.UUID(int=8)
 """
 COUNTED = """
-from uuid_utils import uuid4
-def fresh(): return uuid4()
+from fastuuid import uuid_v1mc
+def fresh(): return uuid_v1mc()
 """
 
 
 @pytest.fixture
-def uuid_utils(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def fastuuid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Put a module of this name on the path, and unload it at the end."""
     package = tmp_path / "site-packages"
     package.mkdir()
-    (package / "uuid_utils.py").write_text(STAND_IN)
+    (package / "fastuuid.py").write_text(STAND_IN)
     (package / "counted.py").write_text(COUNTED)
     monkeypatch.syspath_prepend(str(package))
-    names = ("uuid_utils", "counted")
+    names = ("fastuuid", "counted")
     held: dict[str, ModuleType] = {n: sys.modules.pop(n) for n in names if n in sys.modules}
     yield package
     for name in names:
@@ -44,7 +44,7 @@ def uuid_utils(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 def load() -> ModuleType:
-    return importlib.import_module("uuid_utils")
+    return importlib.import_module("fastuuid")
 
 
 def lazily(spec: ModuleSpec | None) -> ModuleType:
@@ -57,29 +57,29 @@ def lazily(spec: ModuleSpec | None) -> ModuleType:
     return module
 
 
-def test_a_module_imported_inside_the_session_is_watched(tape: Path, uuid_utils: Path) -> None:
+def test_a_module_imported_inside_the_session_is_watched(tape: Path, fastuuid: Path) -> None:
     """Its functions are wrapped as soon as it is loaded."""
     with record(tape, boundary="note") as run:
-        assert "uuid_utils" not in sys.modules, "the guard imported it"
-        drawn = load().uuid4()
+        assert "fastuuid" not in sys.modules, "the guard imported it"
+        drawn = load().uuid_v1mc()
     assert str(drawn).endswith("7")
     (leak,) = run.leaks
-    assert ": uuid_utils.uuid4() " in leak
+    assert ": fastuuid.uuid_v1mc() " in leak
 
 
-def test_the_guard_leaves_nothing_behind(tape: Path, uuid_utils: Path) -> None:
+def test_the_guard_leaves_nothing_behind(tape: Path, fastuuid: Path) -> None:
     """The module has its own functions and loader again, and no finder is left."""
     finders = list(sys.meta_path)
     before = load()
-    plain = before.uuid4
+    plain = before.uuid_v1mc
     with record(tape, boundary="note"):
-        assert before.uuid4 is not plain
-    assert before.uuid4 is plain
-    del sys.modules["uuid_utils"]
+        assert before.uuid_v1mc is not plain
+    assert before.uuid_v1mc is plain
+    del sys.modules["fastuuid"]
     with record(tape, overwrite=True, boundary="note"):
         after = load()
-    assert after.uuid4.__module__ == "uuid_utils"
-    assert not hasattr(after.uuid4, "__wrapped__")
+    assert after.uuid_v1mc.__module__ == "fastuuid"
+    assert not hasattr(after.uuid_v1mc, "__wrapped__")
     assert type(after.__loader__) is type(before.__loader__)
     assert sys.meta_path == finders
 
@@ -98,19 +98,19 @@ def test_a_guard_does_not_load_a_lazy_module(tape: Path, tmp_path: Path) -> None
         _ = module.anything
 
 
-def test_a_lazy_module_is_watched_once_it_loads(tape: Path, uuid_utils: Path) -> None:
+def test_a_lazy_module_is_watched_once_it_loads(tape: Path, fastuuid: Path) -> None:
     """Unless the session is over by then."""
     with record(tape, boundary="note") as run:
-        module = sys.modules["uuid_utils"] = lazily(importlib.util.find_spec("uuid_utils"))
-        module.uuid4()
+        module = sys.modules["fastuuid"] = lazily(importlib.util.find_spec("fastuuid"))
+        module.uuid_v1mc()
     assert len(run.leaks) == 1
-    del sys.modules["uuid_utils"]
+    del sys.modules["fastuuid"]
     with record(tape, overwrite=True, boundary="note"):
-        module = sys.modules["uuid_utils"] = lazily(importlib.util.find_spec("uuid_utils"))
-    assert not hasattr(module.uuid4, "__wrapped__")
+        module = sys.modules["fastuuid"] = lazily(importlib.util.find_spec("fastuuid"))
+    assert not hasattr(module.uuid_v1mc, "__wrapped__")
 
 
-def test_a_library_that_draws_for_itself_is_not_reported(tape: Path, uuid_utils: Path) -> None:
+def test_a_library_that_draws_for_itself_is_not_reported(tape: Path, fastuuid: Path) -> None:
     """The control: the same function, called by a library for itself."""
     with record(tape, boundary="note") as run:
         importlib.import_module("counted").fresh()

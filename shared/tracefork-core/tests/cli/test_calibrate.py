@@ -44,17 +44,17 @@ ask("Take " + random.choice([f"road{{n}}" for n in range(9999)]) + " home.")
 ask(f"Tags: {{set(f'tag{{n}}' for n in range(30))}}")
 """
 OUTSIDE = f"""{HEAD}
-import fast_ids, uuid_utils
+import fast_ids, fastuuid
 class Order: ...
-ask(f"Answer as a clerk of the lost property office would, about {{uuid_utils.uuid4()}}, please.")
+ask(f"Answer as a clerk of the lost property office would, about {{fastuuid.uuid_v1mc()}}, please.")
 ask(f"Look at {{Order()}} now.")
 ask(f"I am process {{os.getpid()}} here.")
 ask(f"Ticket {{fast_ids.draw()}} too.")
 """
 # A stand-in for extensions in Rust, whose draws tracefork cannot see.
-UUID_UTILS = """
+FASTUUID = """
 import sys
-def uuid4():
+def uuid_v1mc():
     with open("/dev/urandom", "rb") as file:
         return sys.modules["uuid"].UUID(bytes=file.read(16), version=4)
 """
@@ -77,8 +77,8 @@ def told(document: dict[str, Any]) -> list[tuple[list[int], str, str | None, boo
 @pytest.fixture
 def extensions(shell: Shell) -> Shell:
     """Return a shell with two native libraries that draw ids: a known and an unknown one."""
-    shell.write("site-packages/uuid_utils.py", UUID_UTILS)
-    shell.write("site-packages/fast_ids.py", UUID_UTILS.replace("uuid4", "draw"))
+    shell.write("site-packages/fastuuid.py", FASTUUID)
+    shell.write("site-packages/fast_ids.py", FASTUUID.replace("uuid_v1mc", "draw"))
     shell.environment["PYTHONPATH"] = f"{shell.folder / 'site-packages'}:{shell.python_path}"
     return shell
 
@@ -116,7 +116,7 @@ def test_sources_outside_the_boundary_are_named_with_a_fix(extensions: Shell) ->
     extensions.write("agent.py", OUTSIDE)
     found = calibrated(extensions, "agent.py", exit_code=1)
     assert told(found) == [
-        ([0], "uuid_utils.uuid4()", "agent.py:14", True),
+        ([0], "fastuuid.uuid_v1mc()", "agent.py:14", True),
         ([1], "a memory address", None, True),
         ([2], "the process id", None, True),
         ([3], "a UUID of unknown origin", None, True),
@@ -154,13 +154,13 @@ def test_a_source_that_no_replay_reached_is_perhaps_outside(shell: Shell) -> Non
 
 def test_the_report_shows_source_location_and_fix(extensions: Shell) -> None:
     """Sources outside the boundary come first, and then those on the tape."""
-    agent = "import uuid_utils\nask(f'It is {time.time()}')\nask(f'Ticket {uuid_utils.uuid4()}')\n"
+    agent = "import fastuuid\nask(f'It is {time.time()}')\nask(f'Ticket {fastuuid.uuid_v1mc()}')\n"
     extensions.write("agent.py", PLAIN + agent)
     done = extensions.tracefork("calibrate", "agent.py")
     assert done.exit == 1
     lines = done.out.splitlines()
     assert lines[0] == "✗ agent.py · 1 source outside the boundary · 0 of 2 replays proven"
-    assert lines[1] == "  outside  uuid_utils.uuid4() · agent.py:9"
+    assert lines[1] == "  outside  fastuuid.uuid_v1mc() · agent.py:9"
     assert lines[2] == "    exchange 1 /text"
     assert "  then  " in lines[3]
     assert lines[4] == "    → Use uuid.uuid4(), or run.nondet.uuid()."
@@ -173,13 +173,13 @@ def test_without_a_second_live_run_the_replays_are_compared(
     extensions: Shell, provider: ProviderServer
 ) -> None:
     """The report names the first place where they differ."""
-    agent = "import uuid_utils\nask('first')\nask(f'Ticket {uuid_utils.uuid4()}')\nask('last')\n"
+    agent = "import fastuuid\nask('first')\nask(f'Ticket {fastuuid.uuid_v1mc()}')\nask('last')\n"
     extensions.write("agent.py", PLAIN + agent)
     before = len(provider.requests)
     done = extensions.tracefork("calibrate", "--no-live", "agent.py")
     assert len(provider.requests) - before == 3
     assert done.exit == 1
-    assert "  outside  uuid_utils.uuid4() · agent.py:9" in done.out.splitlines()
+    assert "  outside  fastuuid.uuid_v1mc() · agent.py:9" in done.out.splitlines()
     assert "once more live" not in done.err
 
 
@@ -244,11 +244,11 @@ def test_an_unrecognized_source_is_reported_as_unknown(shell: Shell) -> None:
 
 def test_a_leak_that_reaches_no_exchange_is_a_note(extensions: Shell) -> None:
     """A value that is not sent cannot make a replay differ."""
-    extensions.write("agent.py", PLAIN + "import uuid_utils\nuuid_utils.uuid4()\nask('Hello')\n")
+    extensions.write("agent.py", PLAIN + "import fastuuid\nfastuuid.uuid_v1mc()\nask('Hello')\n")
     found = calibrated(extensions, "agent.py", exit_code=0)
     assert found["findings"] == []
     (note,) = found["unseen"]
-    assert note.startswith("agent.py:8: uuid_utils.uuid4() draws in native code")
+    assert note.startswith("agent.py:8: fastuuid.uuid_v1mc() draws in native code")
 
 
 def test_output_of_a_program_may_be_in_an_exchange_after_a_divergence(

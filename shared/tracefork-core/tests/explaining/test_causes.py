@@ -82,10 +82,10 @@ def test_both_runs_must_draw_at_the_same_line() -> None:
 
 def test_a_known_native_function_comes_with_its_fix() -> None:
     """The table of the boundary guard says what to use instead."""
-    runs = drawn("uuid_utils.uuid4", uuid.UUID(bytes=ONE), uuid.UUID(bytes=OTHER))
+    runs = drawn("fastuuid.uuid_v1mc", uuid.UUID(bytes=ONE), uuid.UUID(bytes=OTHER))
     found = only(f"<{uuid.UUID(bytes=ONE)}>", f"<{uuid.UUID(bytes=OTHER)}>", runs)
-    assert (found.what, found.site, found.on_tape) == ("uuid_utils.uuid4()", "agent.py:4", False)
-    assert found.fix == FUNCTION_FIXES["uuid_utils.uuid4"]
+    assert (found.what, found.site, found.on_tape) == ("fastuuid.uuid_v1mc()", "agent.py:4", False)
+    assert found.fix == FUNCTION_FIXES["fastuuid.uuid_v1mc"]
 
 
 UNSEEN: dict[Kind, tuple[str, str]] = {

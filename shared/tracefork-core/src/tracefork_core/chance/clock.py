@@ -40,7 +40,7 @@ from tracefork_core.tape.event import Reads
 SOURCE = "clock"
 _TICK_NS = 1_000
 _NUMBER = re.compile(r"\.\d+(?=/|$)")
-_THROUGH = frozenset({"freezegun.api", "time_machine", "uuid"})
+_THROUGH = frozenset({"freezegun.api", "time_machine", "uuid", "uuid_utils.compat"})
 
 
 class RecordedClock:

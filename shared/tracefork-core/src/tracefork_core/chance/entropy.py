@@ -150,7 +150,7 @@ class _Stream:
 sessions: PerSession[RecordedEntropy] = PerSession()
 """A draw finds the entropy of its session here."""
 
-THROUGH = frozenset({"random", "secrets", "tempfile", "uuid", "numpy.random"})
+THROUGH = frozenset({"random", "secrets", "tempfile", "uuid", "numpy.random", "uuid_utils.compat"})
 """Modules that draw on behalf of their caller, which is the call site."""
 
 real_urandom = os.urandom

@@ -16,7 +16,7 @@ import tempfile
 import uuid
 from typing import Any
 
-from tracefork_core.chance import global_random, uuids
+from tracefork_core.chance import global_random, native_uuids, uuids
 from tracefork_core.chance.entropy import OS_SWAPS, RecordedEntropy, sessions
 from tracefork_core.chance.generators import set_global_state
 from tracefork_core.exchange.call_sites import call_site
@@ -65,7 +65,7 @@ def _put_in(patches: Patches) -> None:
     patches.replace(_Names, "rng", property(_rng))
     global_random.put_in(patches)
     patches.switch(_swaps.put_in, _swaps.take_out)
-    for package in uuids.PACKAGES:
+    for package in (*uuids.PACKAGES, *native_uuids.PACKAGES):
         patches.switch(package.on, package.off)
 
 

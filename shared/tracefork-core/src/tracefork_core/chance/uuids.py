@@ -1,13 +1,12 @@
-"""Patch `uuid1`, `uuid6` and `uuid7`, those of other packages, and `uuid4` of fastuuid.
+"""Patch `uuid1`, `uuid6` and `uuid7`, and those of other packages in Python.
 
 Their time comes from the clock and their bytes from entropy, which are recorded. What is left is
 the state that the module keeps between calls so that no two ids are equal: each lane gets its own.
 The network address of the host, which differs on another machine, is replaced by a random one, as
 RFC 9562 allows.
 
-pydantic-ai has a `uuid7` of its own for Python before 3.14, a copy of the one there.
-
-fastuuid draws in Rust. LiteLLM takes its ids from there: those of tool calls are sent to models.
+pydantic-ai has a `uuid7` of its own for Python before 3.14, a copy of the one there. Packages in
+Rust are in `native_uuids`.
 """
 
 from __future__ import annotations
@@ -98,28 +97,8 @@ def _instrument(package: ModuleType) -> Undo:
     return swaps.take_out
 
 
-@functools.lru_cache(maxsize=2)
-def _swaps_of_fastuuid(package: ModuleType) -> Swaps:
-    native = package.uuid4
-
-    @functools.wraps(native)
-    def uuid4() -> object:
-        if sessions.here() is None:
-            return native()
-        return package.UUID(bytes=uuid.UUID(bytes=urandom(16), version=4).bytes)
-
-    return Swaps([(native, uuid4)])
-
-
-def _instrument_fastuuid(package: ModuleType) -> Undo:
-    swaps = _swaps_of_fastuuid(package)
-    swaps.put_in()
-    return swaps.take_out
-
-
 SWAPS = _pairs(vars(uuid), "uuid1 uuid6 uuid7", asking="uuid1 uuid6")
 PACKAGES = (
     Instrument("uuid6", _instrument),
     Instrument("pydantic_ai._uuid", _instrument),
-    Instrument("fastuuid", _instrument_fastuuid),
 )

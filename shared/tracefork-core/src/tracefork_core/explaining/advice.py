@@ -44,7 +44,7 @@ ADVICE: dict[Kind, Advice] = {
         "programs.",
         "clock",
     ),
-    "uuid": Advice("a UUID", FUNCTION_FIXES["uuid_utils.uuid4"], "entropy"),
+    "uuid": Advice("a UUID", FUNCTION_FIXES["fastuuid.uuid_v1mc"], "entropy"),
     "token": Advice("a random token", FUNCTION_FIXES["ssl.RAND_bytes"], "entropy"),
     "random": Advice(
         "a random or measured number",

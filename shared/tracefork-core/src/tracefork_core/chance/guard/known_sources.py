@@ -81,7 +81,7 @@ _RANDOM = """
 _SECRETS = "token_bytes token_hex token_urlsafe choice randbelow randbits"
 _UUIDS = "uuid1 uuid4 uuid6 uuid7"
 _FASTUUIDS = """
-    uuid7 uuid_v1mc uuid4_bulk uuid7_bulk uuid4_as_strings_bulk uuid7_as_strings_bulk
+    uuid_v1mc uuid4_bulk uuid7_bulk uuid4_as_strings_bulk uuid7_as_strings_bulk
 """
 _OFF = "is not on the tape: the entropy of this run was switched off"
 _SWITCH_ON = "Leave entropy on, or draw from run.nondet."
@@ -103,7 +103,9 @@ def _native(module: str, names: str, fix: str) -> Iterator[Door]:
 
 DOORS = (
     *_covered("uuid", "uuid1 uuid4"),
-    *_covered("fastuuid", "uuid4"),
+    *_covered("fastuuid", "uuid4 uuid7"),
+    *_covered("uuid_utils", _UUIDS),
+    *_covered("uuid_utils.compat", _UUIDS),
     *_covered("os", "urandom getrandom"),
     *_covered("random", _RANDOM),
     *_covered("secrets", _SECRETS),
@@ -118,8 +120,6 @@ DOORS = (
         )
         for name in ("ctime", "asctime")
     ),
-    *_native("uuid_utils", _UUIDS, _USE_UUID),
-    *_native("uuid_utils.compat", _UUIDS, _USE_UUID),
     *_native("fastuuid", _FASTUUIDS, _USE_UUID),
     *_native("ssl", "RAND_bytes", _USE_BYTES),
     *_native("nacl.utils", "random", _USE_BYTES),
