@@ -129,4 +129,13 @@ def place(frame: FrameType) -> str:
 
 
 def _place(file: str, line: int) -> str:
-    return f"{os.path.basename(file)}:{line}"  # noqa: PTH119 - ten times faster
+    name = _cell(file) or os.path.basename(file)  # noqa: PTH119 - ten times faster
+    return f"{name}:{line}"
+
+
+def _cell(file: str) -> str | None:
+    """Return "In [3]" for the file that a cell of a notebook is compiled as, by a hash."""
+    ipython = sys.modules.get("IPython.core.getipython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(file)
+    return None if number is None else f"In [{number}]"
