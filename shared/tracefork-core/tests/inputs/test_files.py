@@ -198,7 +198,7 @@ def test_a_changed_module_is_named_where_the_run_diverged(
 ) -> None:
     """It is no difference by itself: a comment may have changed."""
     monkeypatch.syspath_prepend(str(folder))
-    (folder / "my_prompts.py").write_text("PROMPT = 'be brief'\n")
+    (folder / "my_prompts.py").write_text("PROMPT = 'be brief'\ndef plan(): ...\n")
     import my_prompts  # type: ignore[import-not-found]
 
     def agent(prompt: str) -> None:
@@ -217,7 +217,7 @@ def test_a_changed_module_is_named_where_the_run_diverged(
     assert run.differences == []
     with pytest.raises(DivergenceError) as raised, replay(tape):
         agent("be long")
-    assert "my_prompts.py was changed since this was recorded" in str(raised.value)
+    assert "my_prompts.py was changed since this was recorded: plan() is gone" in str(raised.value)
 
 
 def test_files_of_python_packages_and_the_system_are_not_noted(

@@ -25,6 +25,7 @@ from types import FrameType
 from tracefork_core.chance.draws import PerSession
 from tracefork_core.exchange.caller import caller, is_users_module
 from tracefork_core.inputs.leftovers import Leftovers
+from tracefork_core.inputs.sources import changed_functions, functions_of
 from tracefork_core.patching.bound_names import names_of
 from tracefork_core.tape.digest import spelled_text
 from tracefork_core.tape.surroundings import FILES, Files, FileState
@@ -38,6 +39,8 @@ _INSIDE = 1000
 """Files in a temporary folder, of which more are not compared."""
 _SOURCES = 100
 """Modules of a larger agent are not noted."""
+_TOLD = 3
+"""The changed modules that are named."""
 _SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/usr", "/lib", "/lib64", "/bin", "/sbin", "/run")
 _IN_MEMORY = "/dev/shm/"  # noqa: S108 - not used, but told from the devices beside it
 """A folder for files of users, as /tmp is."""
@@ -145,8 +148,15 @@ class FileNotes:
         with self._lock, quietly():
             written = [(name, state_of(path)) for name, path in self._written.items()]
             left = [(WRITTEN, name, now) for name, now in written if now != self._read.get(name)]
-            left += [(SOURCE, self._shown(path), state_of(path)) for path in self._modules()]
+            sources = [
+                FileState(
+                    SOURCE, self._shown(path), *state, functions=tuple(_functions(path).items())
+                )
+                for path in self._modules()
+                if (state := state_of(path)) is not None
+            ]
         files = [FileState(how, name, *state) for how, name, state in left if state is not None]
+        files += sources
         files += [
             FileState(FOLDER, name)
             for name, path in self._folders.items()
@@ -156,19 +166,19 @@ class FileNotes:
             sink.note(FILES, aside=Files([self._as_kept(file) for file in files]))
 
     def changed_sources(self) -> list[str]:
-        """Return a line that names the modules of the agent that have changed, if any have."""
-        with quietly():
-            changed = [
-                file.path
-                for (how, _), file in self._recorded.items()
-                if how == SOURCE
-                and (now := state_of(os.path.join(self._folder, file.path))) is not None  # noqa: PTH118
-                and now != (file.size, file.sha)
-            ]
-        if not changed:
-            return []
-        was = "was" if len(changed) == 1 else "were"
-        return [f"{', '.join(changed)} {was} changed since this was recorded"]
+        """Return a line for each module of the agent that has changed, with its functions."""
+        found = []
+        for (how, _), file in self._recorded.items():
+            path = os.path.join(self._folder, file.path)  # noqa: PTH118 - as above
+            with quietly():
+                now = state_of(path) if how == SOURCE else None
+                if now is None or now == (file.size, file.sha):
+                    continue
+                which = changed_functions(dict(file.functions), _functions(path))
+            words = f": {which}" if which else ""
+            found.append(f"{file.path} was changed since this was recorded{words}")
+        more = [f"{len(found) - _TOLD} more modules were changed"] if len(found) > _TOLD else []
+        return [*found[:_TOLD], *more]
 
     def _is_as_left(self, path: str) -> bool:
         """Return whether a file or a folder is exactly as the recording left it."""
@@ -202,7 +212,8 @@ class FileNotes:
     def _as_kept(self, file: FileState) -> FileState:
         path = spelled_text(self._mask(file.path))
         site = file.site and spelled_text(self._mask(file.site))
-        return FileState(file.how, path, file.size, file.sha, site)
+        functions = tuple((spelled_text(self._mask(name)), sha) for name, sha in file.functions)
+        return FileState(file.how, path, file.size, file.sha, site, functions)
 
     def _shown(self, path: str) -> str:
         """Return a path as it is noted: relative if it is in the folder of the run."""
@@ -246,6 +257,14 @@ def state_of(path: str) -> State:
     except (OSError, ValueError):
         return None
     return size, sha256(data).hexdigest()
+
+
+def _functions(path: str) -> dict[str, str]:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - as above
+            return functions_of(file.read(_HASHED))
+    except (OSError, ValueError):
+        return {}
 
 
 @lru_cache(maxsize=4096)

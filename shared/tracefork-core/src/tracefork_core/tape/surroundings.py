@@ -58,7 +58,8 @@ class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
     `how` is "read" (the state before the first read), "written" (the state at the end of the run),
     "folder" (a temporary folder that was left, without a state) or "source" (a module of the
     agent). The size is None if the file did not exist. A path in the
-    folder of the run is relative to that. `site` is the line of the agent that read it.
+    folder of the run is relative to that. `site` is the line of the agent that read it. A module
+    has its `functions`, each with a hash; "" is what is in none.
     """
 
     how: str
@@ -66,6 +67,7 @@ class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
     size: int | None = None
     sha: str | None = None
     site: str | None = None
+    functions: tuple[tuple[str, str], ...] = ()
 
 
 class Files(msgspec.Struct, frozen=True, omit_defaults=True):
