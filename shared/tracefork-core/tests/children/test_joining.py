@@ -47,7 +47,7 @@ def with_a_bare_environment(url: str) -> Any:
 
 def by_shell(url: str) -> Any:
     command = f'"{sys.executable}" "{SCRIPT}" ask {url} one'
-    command = f"{command}; {command}"
+    command = f"cat /dev/null | {command}; {command}"
     return subprocess.run(command, shell=True, capture_output=True, text=True, check=True).stdout
 
 
@@ -90,7 +90,7 @@ WAYS: dict[Callable[[str], Any], list[str]] = {
     by_script: ["main/asking.py.1", "main/asking.py.2", "main/asking.py.3"],
     by_module: ["main/asking.1"],
     with_a_bare_environment: ["main/asking.py.1"],
-    by_shell: ["main/asking.py.1", "main/asking.py.1+2"],
+    by_shell: ["main/cat|asking.py.1", "main/cat|asking.py.1+2"],
     from_asyncio: ["main/one.1/asking.py.1", "main/one.2/asking.py.1"],
     nested: ["main/asking.py.1/asking.py.1"],
     side_by_side: ["main/asking.py.1"] * 2 + ["main/asking.py.2"] * 2,

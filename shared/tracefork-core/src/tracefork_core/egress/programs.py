@@ -37,19 +37,25 @@ def program_name(event: str, args: Sequence[object]) -> str:
         return "?"
     name = PurePath(argv[0]).name
     if name in _SHELLS and len(argv) > 2 and argv[1] == "-c":
-        return _first_program(argv[2]) or name
+        first = next(_commands(argv[2]), None)
+        return PurePath(first[0]).name if first else name
     return name
 
 
 def child_name(program: object, words: object) -> str:
-    """Return the name of the script or module that `subprocess.Popen` starts, or the program."""
+    """Return the name of the script or module that `subprocess.Popen` starts, or the program.
+
+    A command line for a shell has the names of all its programs: "cat|agent.py".
+    """
     argv = _argv("subprocess.Popen", [program, words])
-    if len(argv) == 1 and isinstance(words, (str, bytes)):  # A command line for a shell.
-        try:
-            argv = shlex.split(argv[0])
-        except ValueError:
-            argv = argv[0].split()
-    name = PurePath(argv[0]).name if argv else ""
+    if len(argv) == 1 and isinstance(words, (str, bytes)):
+        names = dict.fromkeys(_name_of(command) for command in _commands(argv[0]))
+        return "|".join(names) or "?"
+    return _name_of(argv) if argv else "?"
+
+
+def _name_of(argv: Sequence[str]) -> str:
+    name = PurePath(argv[0]).name
     if not _PYTHON.match(name):
         return name or "?"
     rest = argv[1 + len(_interpreter_words(argv[1:])) :]
@@ -118,8 +124,8 @@ def _environment(event: str, args: Sequence[object]) -> set[str] | None:
     return {_text(name) for name in given} if isinstance(given, dict) else None
 
 
-def _first_program(command: str) -> str:
-    """Return the name of the first program that a command line of a shell starts.
+def _commands(command: str) -> Iterator[list[str]]:
+    """Yield each program that a command line of a shell starts, with its arguments.
 
     It may stand behind assignments (`X=1 exec curl`) and commands of the shell itself (`cd /tmp`).
     """
@@ -129,18 +135,24 @@ def _first_program(command: str) -> str:
         words = list(lexer)
     except ValueError:  # Not all that a shell understands.
         words = command.split()
-    begins, is_file = True, False
+    argv, is_file, is_shells = list[str](), False, False
     for word in words:
         if set(word) <= _OPERATORS:
             is_file = not _REDIRECTS.isdisjoint(word)
-            begins = begins or not is_file
+            if argv and not is_file:
+                yield argv
+                argv = []
+            is_shells = is_shells and is_file
         elif is_file:
             is_file = False
-        elif begins and word in _SHELL_COMMANDS:
-            begins = False
-        elif begins and not _PREFIX.match(word):
-            return PurePath(word).name
-    return ""
+        elif argv:
+            argv.append(word)
+        elif word in _SHELL_COMMANDS:
+            is_shells = True
+        elif not is_shells and not _PREFIX.match(word):
+            argv = [word]
+    if argv:
+        yield argv
 
 
 def _text(value: object) -> str:
