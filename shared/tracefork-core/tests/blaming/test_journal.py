@@ -15,7 +15,7 @@ import pytest
 from tracefork_core import TapeError, UsageError
 from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.trials.runner import Progress
-from tracefork_core.blaming.trials.trial_journal import JOURNAL, beside, read
+from tracefork_core.blaming.trials.trial_journal import JOURNAL, beside, free, latest, read
 from tracefork_core.errors import UnwritableError
 
 from . import drawing
@@ -78,6 +78,18 @@ def test_a_journal_with_an_incomplete_first_line_counts_as_missing(tape: Path, l
         read(folder / JOURNAL)
     report = blame(tape, drawing.agent, drawing.good, settings=SHORT)
     assert len(read(folder / JOURNAL).trials) == len(report.draws)
+
+
+def test_a_finished_blame_does_not_block_the_next(tape: Path) -> None:
+    """The next has a folder of its own, and `resume` reads the last one again, at no cost."""
+    report = blame(tape, drawing.agent, drawing.good, settings=SHORT)
+    assert report.result.verdict.kind != "undecided"
+    other = blame(tape, drawing.agent, drawing.good, settings=SHORT, seed=1)
+    second = tape.with_name("run.tape.blame-2")
+    assert (latest(tape), free(tape)) == (second, tape.with_name("run.tape.blame-3"))
+    assert len(read(second / JOURNAL).trials) == len(other.draws)
+    again = blame(tape, drawing.agent, drawing.good, settings=SHORT, seed=1, resume=True)
+    assert again == other
 
 
 def test_blame_does_not_overwrite_another_file_in_place_of_the_journal(tape: Path) -> None:

@@ -28,7 +28,8 @@ from tracefork_core.blaming.trials.trial_journal import (
     Header,
     Journal,
     Prices,
-    beside,
+    free,
+    latest,
     make_folder,
 )
 from tracefork_core.blaming.trials.units import Run
@@ -110,7 +111,8 @@ def blame(
         tail: change live model requests. For an agent that always gives the same answers, this
             finds from which step on a better model or a higher temperature still saves the run.
         mask: as for `fork`.
-        folder: folder of the journal and the branches; `run.tape.blame` by default.
+        folder: folder of the journal and the branches; `run.tape.blame` by default, and
+            `run.tape.blame-2` once the blame in there is finished.
         resume: continue with the existing journal.
         watch: called with the progress.
 
@@ -132,7 +134,9 @@ def blame(
             check_tools(tape)
         parts = _parts(tape, by, groups)
         auxiliary = frozenset(exchange.n for exchange in tape.exchanges if exchange.is_auxiliary)
-    blame_folder = Path(folder) if folder is not None else beside(path)
+    if folder is None:
+        folder = latest(path) if resume else free(path)
+    blame_folder = Path(folder)
     if regrades and regrades < noise.LEAST:
         raise UsageError(
             f"tracefork: regrades (--regrades) must be 0 or at least {noise.LEAST} "
@@ -187,6 +191,8 @@ def blame(
         runner = Runner(job, oracle, pool, journal, purse, pacer, watch)
         result = runner.run(engine.blame(run.costs, random, chosen, header.groups, runner.stands))
         result = _with_unfinished(result, runner.unfinished)
+        if result.verdict.kind != "undecided":
+            journal.finish()
     draws = tuple(journal.trials[number] for number in sorted(journal.trials))
     errors = noise.measured(draws)
     judged = noise.without(errors, chosen, _judged(result, draws))

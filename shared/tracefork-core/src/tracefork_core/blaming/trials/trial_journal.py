@@ -6,6 +6,7 @@ or the progress. An incomplete last line was being written when the process died
 
 from __future__ import annotations
 
+import itertools
 import os
 from io import FileIO
 from pathlib import Path
@@ -25,6 +26,27 @@ def beside(tape: Path) -> Path:
     return tape.with_name(f"{tape.name}.blame")
 
 
+def latest(tape: Path) -> Path:
+    """Return the folder of a tape's last blame: `run.tape.blame`, then `run.tape.blame-2`."""
+    found = beside(tape)
+    for i in itertools.count(2):
+        following = tape.with_name(f"{tape.name}.blame-{i}")
+        if not (following / JOURNAL).exists():
+            break
+        found = following
+    return found
+
+
+def free(tape: Path) -> Path:
+    """Return the folder for another blame of a tape: a new one, if the last blame is finished."""
+    last = latest(tape)
+    journal = _begun(last / JOURNAL)
+    if journal is None or not journal.is_finished:
+        return last
+    number = last.name.rpartition("-")[2] if last != beside(tape) else "1"
+    return tape.with_name(f"{tape.name}.blame-{int(number) + 1}")
+
+
 def make_folder(place: Path) -> None:
     """Create the folder of a blame if it does not exist.
 
@@ -40,7 +62,10 @@ def make_folder(place: Path) -> None:
             "Name another folder (folder=, --to)."
         ) from error
     except OSError as error:
-        raise TapeError(f"tracefork: cannot create {place}: {error.strerror}.") from error
+        raise TapeError(
+            f"tracefork: cannot create {place}: {error.strerror}. Name another folder (folder=, "
+            "--to)."
+        ) from error
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -88,6 +113,7 @@ class _Line(msgspec.Struct, omit_defaults=True):
     prices: Prices | None = None
     trial: Trial | None = None
     standing: Standing | None = None
+    finished: bool = False
 
 
 _decode = msgspec.json.Decoder(_Line).decode
@@ -168,6 +194,10 @@ class Journal:
         """Append the progress of the blame, for `--status`."""
         self._write(_Line(standing=standing))
 
+    def finish(self) -> None:
+        """Note that the blame has its verdict, so that another one begins in another folder."""
+        self._write(_Line(finished=True))
+
     def close(self) -> None:
         """Close the file; delete it if it holds no trial, since no money has been spent yet."""
         if not self.trials:
@@ -187,13 +217,17 @@ class Journal:
 
 
 class Found(msgspec.Struct):
-    """The content of a journal; `size` is the length of its complete lines in bytes."""
+    """The content of a journal; `size` is the length of its complete lines in bytes.
+
+    `is_finished` tells whether the blame has its verdict.
+    """
 
     header: Header
     prices: list[Prices]
     trials: list[Trial]
     standing: Standing | None
     size: int
+    is_finished: bool
 
 
 def read(path: Path) -> Found:
@@ -244,7 +278,8 @@ def _begun(path: Path) -> Found | None:
         raise TapeError(f"tracefork: {path} is corrupt: its trials do not add up.")
     if not all(0 <= standing.chance <= 1 for standing in standings):
         raise TapeError(f"tracefork: {path} is corrupt: a probability is out of range.")
-    return Found(header, prices, trials, standings[-1] if standings else None, size)
+    is_finished = bool(lines) and lines[-1].finished
+    return Found(header, prices, trials, standings[-1] if standings else None, size, is_finished)
 
 
 def _is_sane(trial: Trial) -> bool:

@@ -127,10 +127,11 @@ def blame(
     shown before any money is spent. Every finished fork is in a journal, so a blame that was
     stopped can be resumed.
     """
-    from tracefork_core.blaming.trials.trial_journal import beside
+    from tracefork_core.blaming.trials.trial_journal import free, latest
 
     path = tape_names.find(tape)
-    folder = (work.folder or beside(path)).absolute()
+    there = latest(path) if work.status or work.resume else free(path)
+    folder = (work.folder or there).absolute()
     if work.status:
         return _show_status(folder, as_json=as_json)
     agent, home = agent_words.read_for(path, ctx)
