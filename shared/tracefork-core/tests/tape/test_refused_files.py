@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, TapeError, UsageError, record, replay
+from tracefork_core.tape.creation import scratch_folder
 from tracefork_testkit import ProviderServer
 
 Make = Callable[[Path], object]
@@ -236,3 +238,11 @@ def test_an_invalid_url_is_refused(
         tape.exchanges  # noqa: B018
     with pytest.raises(TapeError, match="exchange 0"), replay(recorded):
         pass
+
+
+def test_scratch_of_a_tape_in_a_read_only_folder_is_made_elsewhere(tmp_path: Path) -> None:
+    """So `try` and `bisect` work on a tape that only lies where it may be read."""
+    assert scratch_folder(tmp_path / "run.tape", "try").parent == tmp_path
+    elsewhere = scratch_folder(Path("/proc/run.tape"), "try")
+    assert elsewhere.parent == Path(tempfile.gettempdir())
+    elsewhere.rmdir()

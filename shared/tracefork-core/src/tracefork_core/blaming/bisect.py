@@ -8,7 +8,6 @@ of several such positions; use `blame` there.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from tracefork_core.run.untaped import check_tools
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
 from tracefork_core.tape.branches import parent_name
-from tracefork_core.tape.creation import SCRATCH
+from tracefork_core.tape.creation import scratch_folder
 from tracefork_core.tape.rewrite import lay_beside
 
 
@@ -89,7 +88,7 @@ def bisect(
         run = Run.of(tape)
         if writes != "allow" and not rerun_tools:
             check_tools(tape)
-    scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
+    scratch = scratch_folder(path, "bisect")
     try:
         tape_copy = lay_beside(path, scratch)
         if isinstance(oracle, ModelOracle):

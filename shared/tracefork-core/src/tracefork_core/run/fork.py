@@ -18,6 +18,7 @@ from tracefork_core.errors import (
     DivergenceError,
     TapeError,
     TraceforkError,
+    UnwritableError,
     UsageError,
 )
 from tracefork_core.exchange.contract import Request
@@ -121,15 +122,21 @@ class ForkScope(Writing[Forking]):
             )
         self._tools = NamedTools.on(tape)
         environment = environment_under(masking, self._tools)
-        self._writer = TapeWriter(
-            path,
-            environment,
-            overwrite=options.overwrite,
-            mode=tape.mode,
-            key=tape.key,
-            parent=tape,
-            at=plan.at,
-        )
+        try:
+            self._writer = TapeWriter(
+                path,
+                environment,
+                overwrite=options.overwrite,
+                mode=tape.mode,
+                key=tape.key,
+                parent=tape,
+                at=plan.at,
+            )
+        except UnwritableError as error:
+            raise UnwritableError(
+                f"{error} A branch lies beside its parent: copy {self._path.name} to a folder that "
+                "can be written, and fork it there."
+            ) from error
         stack.callback(self._discard_unless_switched_on)
         self._described = _described(plan, tape.branch)
         self._writer.note(BRANCH, aside=self._described)

@@ -41,6 +41,18 @@ DRAFT = f"{SCRATCH}draft-"
 """Prefix of the folders in which tapes are drafted. Their process holds a lock on them."""
 
 
+def scratch_folder(tape: Path, purpose: str) -> Path:
+    """Return a new temporary folder beside a tape, or in the system's if there it cannot be made.
+
+    Beside the tape, links to it take no room.
+    """
+    prefix = f"{SCRATCH}{purpose}-"
+    try:
+        return Path(mkdtemp(prefix=prefix, dir=tape.absolute().parent))
+    except OSError:  # A folder that is read-only, of another user or of an archive.
+        return Path(mkdtemp(prefix=prefix))
+
+
 def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
     """Create a tape file and return its connection, in WAL mode.
 

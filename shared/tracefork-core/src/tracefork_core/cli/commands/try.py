@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 import typer
 
@@ -23,7 +21,7 @@ from tracefork_core.providers import model_call
 from tracefork_core.providers.prices import price_of
 from tracefork_core.run.fork_point import start_of
 from tracefork_core.tape import Exchange, Tape
-from tracefork_core.tape.creation import SCRATCH
+from tracefork_core.tape.creation import scratch_folder
 from tracefork_core.tape.rewrite import lay_beside
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -63,9 +61,9 @@ def ask(
     os.chdir(folder)
     agent.prepare()
     # Not a TemporaryDirectory: its `atexit` cleanup runs when the agent's exit handlers do.
-    place = tempfile.mkdtemp(prefix=f"{SCRATCH}try-", dir=path.parent)
+    place = scratch_folder(path, "try")
     try:
-        parent = lay_beside(path, Path(place))
+        parent = lay_beside(path, place)
         scope = forking(
             parent,
             number,
