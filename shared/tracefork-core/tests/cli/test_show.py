@@ -128,6 +128,7 @@ def test_a_step_keeps_its_end_and_a_text_its_beginning() -> None:
     rows = [
         [Cell("workflow ▸ plan ▸ search"), Cell("a" * 100), Cell("1")],
         [Cell("漢字漢字漢字漢字"), Cell("b"), Cell("1,234")],
+        [Cell("workflow ▸ planning ▸ go"), Cell("c"), Cell("1")],
     ]
     laid = Columns(columns, rows, 40)
     lines = [laid.line(row).plain for row in rows]
@@ -135,3 +136,13 @@ def test_a_step_keeps_its_end_and_a_text_its_beginning() -> None:
     assert lines[0].endswith("…     1")
     assert all(line.cell_len == 40 for line in map(laid.line, rows))
     assert lines[1].endswith(" 1,234")
+    assert lines[2].startswith("… ▸ go "), "a path is cut between two steps"
+
+
+def test_long_names_leave_room_for_what_was_said() -> None:
+    """An error of a server is long, and so are lanes, steps and models."""
+    words = [Column(name, share=0.3) for name in ("lane", "step", "model")]
+    rows = [[Cell("x" * 40)] * 3 + [Cell("ConnectionError: " + "y" * 90)]]
+    line = Columns([*words, Column("content", rest=True)], rows, 80).line(rows[0])
+    assert line.cell_len == 80
+    assert "ConnectionError" in line.plain

@@ -21,6 +21,10 @@ _GAP = " "
 _ELLIPSIS = "…"
 _LEAST = 8
 """The least width of a column of words."""
+_ROOM = 20
+"""The least width of the column that takes the rest, if the others can give way for it."""
+_STEP = " ▸ "
+"""What separates the steps of a path: a path is cut between two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,16 @@ class Columns:
             for size, column in zip(natural, self._columns, strict=True)
         ]
         open_ = next(i for i, column in enumerate(self._columns) if column.rest)
-        others = sum(self._widths) - self._widths[open_] + len(_GAP) * (len(self._widths) - 1)
-        self._widths[open_] = max(width - others, _LEAST)
+        gaps = len(_GAP) * (len(self._widths) - 1)
+        room = width - gaps - min(natural[open_], _ROOM)
+        shared = [i for i, column in enumerate(self._columns) if column.share is not None]
+        self._widths[open_] = 0
+        while sum(self._widths) > room and shared:
+            widest = max(shared, key=self._widths.__getitem__)
+            if self._widths[widest] <= _LEAST:
+                break
+            self._widths[widest] -= 1
+        self._widths[open_] = max(width - gaps - sum(self._widths), _LEAST)
 
     def head(self) -> list[Text]:
         """Return the line of titles and the line below it."""
@@ -121,7 +133,7 @@ def _fitted(text: str, column: Column, width: int, *, fills: bool) -> str:
     if size > width:
         if column.keeps_end:
             kept = chop_cells(text[::-1], width - 1)[0][::-1] if width > 1 else ""
-            text = _ELLIPSIS + kept
+            text = _ELLIPSIS + kept[max(kept.find(_STEP), 0) :]
         else:
             text = set_cell_size(text, width - 1) + _ELLIPSIS
         size = cell_len(text)
