@@ -27,7 +27,7 @@ LIMIT = 3
         (b"return goal", b"return goal + '!'", "plan() was edited"),
         (b"@staticmethod\n    ", b"", "Desk.send() was edited"),
         (b"def plan(goal):\n    return goal\n", b"", "plan() is gone"),
-        (b"LIMIT = 3", b"LIMIT = 4", "the code outside of its functions was edited"),
+        (b"LIMIT = 3", b"LIMIT = 4", "its top-level code was edited"),
         (b"\nLIMIT", b"\n\n\nLIMIT", ""),
         (b"def plan", b"def (plan", ""),
     ],

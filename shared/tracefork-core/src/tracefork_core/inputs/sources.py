@@ -55,6 +55,6 @@ def changed_functions(then: Mapping[str, str], now: Mapping[str, str]) -> str:
     gone = [name for name in then if name not in now]
     parts = [f"{name}() was edited" for name in edited] + [f"{name}() is gone" for name in gone]
     if not parts and then.get(REST) != now.get(REST):
-        return "the code outside of its functions was edited"
+        return "its top-level code was edited"
     more = [f"{len(parts) - _TOLD} more"] if len(parts) > _TOLD else []
     return ", ".join([*parts[:_TOLD], *more])
