@@ -8,9 +8,14 @@ from tracefork_core.tape import Receipt
 
 
 def coverage_words(receipt: Receipt) -> str:
-    """Return how many connections were captured, and which were not."""
+    """Return how many connections were captured, and which were not.
+
+    Where exchanges crossed a seam and no connection was seen, native code made their connections.
+    """
     connections = figures.several(receipt.connections, "connection")
     words = f"captured {receipt.crossed} of {connections}"
+    if receipt.exchanges and not receipt.connections:
+        words = f"captured {figures.several(receipt.exchanges, 'exchange')}, no connection seen"
     if receipt.strays:
         words += f"; not captured: {_names(receipt.strays)}"
     if receipt.subprocesses:
