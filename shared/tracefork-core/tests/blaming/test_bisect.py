@@ -12,6 +12,7 @@ import pytest
 
 from tracefork_core import UsageError, record
 from tracefork_core.blaming.bisect import bisect
+from tracefork_core.blaming.trials.trial import branch_name
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .agent import ask
@@ -89,3 +90,9 @@ def test_bisect_names_no_step_if_the_run_passes_or_always_fails(tape: Path) -> N
     with pytest.raises(UsageError, match="nothing to bisect"):
         bisect(tape, agent, lambda answer: True)
     assert bisect(tape, agent, lambda answer: False).unit is None
+
+
+def test_a_trial_never_has_the_name_of_the_tape() -> None:
+    """`t2.tape` was replaced by the second trial of its own blame."""
+    names = ["t2.tape", "t.tape", "run~2.tape"]
+    assert not [name for name in names for n in range(9) if branch_name(name, n) == name]

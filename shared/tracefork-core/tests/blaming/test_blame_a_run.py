@@ -16,7 +16,7 @@ from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.report import sentence
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_core.blaming.trials.runner import Progress
-from tracefork_core.blaming.trials.trial import VerdictError
+from tracefork_core.blaming.trials.trial import VerdictError, branch_name
 from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
 from tracefork_testkit import ProviderServer
 
@@ -100,7 +100,8 @@ def test_the_ledger_includes_calls_of_forks_that_died(tape: Path) -> None:
     folder = tape.with_name("run.tape.blame")
     report = blame(tape, agent, good, budget="20 calls")
     live = next(draw for draw in report.draws if draw.calls)
-    shutil.copy(folder / f"t{live.number}.tape", folder / f"t{len(report.draws)}.tape")
+    names = [branch_name(str(tape), number) for number in (live.number, len(report.draws))]
+    shutil.copy(folder / names[0], folder / names[1])
     again = blame(tape, agent, good, budget="20 calls", resume=True)
     assert again.draws == report.draws
     assert again.result.ledger.live_calls == report.result.ledger.live_calls + live.calls

@@ -104,7 +104,7 @@ def test_blame_with_a_judge_keeps_its_calls_off_the_branches(
     assert report.grading.calls == len(bench.seen)
     assert report.result.ledger.live_calls == desk.live
     bodies: list[bytes] = []
-    for path in tape.with_name("run.tape.blame").glob("t*.tape"):
+    for path in tape.with_name("run.tape.blame").glob("run~*.tape"):
         with Tape.open(path) as branch:
             bodies += [one.request_body for one in branch.exchanges]
     assert any(b"after: refund" in body for body in bodies)

@@ -15,7 +15,14 @@ import msgspec
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
 from tracefork_core.blaming.trials.pool import Pool
-from tracefork_core.blaming.trials.trial import Agent, Job, ModelOracle, Oracle, check_functions
+from tracefork_core.blaming.trials.trial import (
+    Agent,
+    Job,
+    ModelOracle,
+    Oracle,
+    branch_name,
+    check_functions,
+)
 from tracefork_core.blaming.trials.units import Run, UnitName
 from tracefork_core.errors import UsageError
 from tracefork_core.run.replay import answering, masking_of
@@ -160,7 +167,7 @@ class _Halves:
                 self._job,
                 number=number,
                 probe=Probe(frozenset(range(kept)), purpose="bisect"),
-                branch=f"t{number}.tape",
+                branch=branch_name(self._job.tape, number),
             )
             (self._trials[kept],) = self._pool.run([job])
             self._tell(kept, self._trials[kept])

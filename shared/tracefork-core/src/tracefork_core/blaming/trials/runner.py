@@ -15,7 +15,7 @@ from tracefork_core.blaming.engine.result import Result
 from tracefork_core.blaming.trials.budget import Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
 from tracefork_core.blaming.trials.spending import Spent, lost_with
-from tracefork_core.blaming.trials.trial import Job, ModelOracle
+from tracefork_core.blaming.trials.trial import Job, ModelOracle, branch_name
 from tracefork_core.blaming.trials.trial_journal import Journal
 from tracefork_core.errors import TapeError
 
@@ -146,7 +146,7 @@ class Runner:
         return self._job.regrades if done < _GOOD_ENDS else 0
 
     def _branch(self, number: int) -> Path:
-        return Path(self._job.tape).with_name(f"t{number}.tape")
+        return Path(self._job.tape).with_name(branch_name(self._job.tape, number))
 
     def _job_of(self, number: int, probe: Probe, again: int, **limits: int | None) -> Job:
         return msgspec.structs.replace(
@@ -154,7 +154,7 @@ class Runner:
             number=number,
             probe=probe,
             branch=self._branch(number).name,
-            sources={trial: f"t{trial}.tape" for _, trial in probe.given},
+            sources={trial: self._branch(trial).name for _, trial in probe.given},
             regrades=again,
             **limits,
         )

@@ -109,6 +109,11 @@ class Job(msgspec.Struct, frozen=True):
     alone: bool = True
 
 
+def branch_name(tape: str, number: int) -> str:
+    """Return the name of a trial's branch: it has the tape's own in it, so it is never the same."""
+    return f"{Path(tape).stem}~{number}.tape"
+
+
 def check_functions(agent: object, oracle: object) -> None:
     """Refuse an agent or oracle that is not callable, or whose call would run nothing.
 
