@@ -1,14 +1,9 @@
-"""Record with a model the first time; after that, replay for $0."""
+"""Record once with `pytest --tape-mode=once` and a model; after that, `pytest` replays for $0."""
 
-from pathlib import Path
-
+import pytest
 from agent import answer
 
-import tracefork_core as tracefork
 
-TAPE = Path(__file__).with_name("order.tape")
-
-
+@pytest.mark.tape
 def test_the_answer_mentions_the_order():
-    with tracefork.use_tape(TAPE):
-        assert "sure" in answer("Where is order 17?")
+    assert "sure" in answer("Where is order 17?")

@@ -84,3 +84,8 @@ def test_a_run_is_blamed_as_the_guide_says(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "blame" / "report.json").read_text())
     assert report["verdict"]["units"] == [1]
     assert re.fullmatch("[0-9a-f]{64}", report["digest"])
+
+
+def test_a_test_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
+    """It is recorded once and replayed without a key; another question shows the card."""
+    follow("docs/how-to/record-in-pytest.md", tmp_path)

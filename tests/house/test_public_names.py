@@ -37,6 +37,8 @@ PUBLIC = {
         "UsageError",
         "WriteError",
         "__version__",
+        "assert_matches",
+        "assert_no_diff",
         "bind",
         "bisect",
         "blame",

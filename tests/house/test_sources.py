@@ -26,7 +26,11 @@ IMPORTED_AS = {
     "strands-agents": "strands",
 }
 # A distribution whose parts are imported by their own names: boto3 is a shell around botocore.
-PARTS = {"boto3": {"botocore", "urllib3"}, "aiobotocore": {"aiobotocore", "aiohttp"}}
+PARTS = {
+    "pytest": {"pytest", "_pytest"},
+    "boto3": {"botocore", "urllib3"},
+    "aiobotocore": {"aiobotocore", "aiohttp"},
+}
 # Standard library of a newer Python, and a part of a dependency under a name of its own.
 KNOWN = {"compression", "_time_machine"}
 

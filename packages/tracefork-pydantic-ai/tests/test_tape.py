@@ -21,7 +21,7 @@ TAPES = Path(__file__).parent / "tapes"
 def _own_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """These tests run on build servers too."""
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.delenv("TRACEFORK_RECORD", raising=False)
+    monkeypatch.delenv("TRACEFORK_TAPE_MODE", raising=False)
     yield
     shutil.rmtree(TAPES, ignore_errors=True)
 
@@ -50,7 +50,7 @@ async def test_an_async_test_is_the_same(agent: Call, server: Any) -> None:
     async with use("deep/down"):
         first = (await helper.run("Go on.")).output
     server.stop()
-    async with use("deep/down", record="never"):
+    async with use("deep/down", mode="none"):
         assert (await helper.run("Go on.")).output == first
     with pytest.raises(tracefork.DivergenceError):
         async with use("deep/down"):

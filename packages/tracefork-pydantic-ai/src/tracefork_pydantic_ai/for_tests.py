@@ -21,7 +21,7 @@ FOLDER = "tapes"
 def tape(
     name: str,
     *,
-    record: Literal["once", "never", "all"] | None = None,
+    mode: Literal["none", "once", "new", "rewrite", "rerun"] | None = None,
     mask: Sequence[str] = (),
     strict: bool = False,
 ) -> _Tape:
@@ -38,7 +38,7 @@ def tape(
         raise UsageError(f"tracefork: a tape needs a name, such as refund (got {name!r}).")
     beside = Path(sys._getframe(1).f_code.co_filename).parent
     path = beside / FOLDER / f"{name}.tape"
-    return _Tape(use_tape(path, record=record, mask=mask, strict=strict))
+    return _Tape(use_tape(path, mode=mode, mask=mask, strict=strict))
 
 
 class _Tape:

@@ -2,11 +2,11 @@
 
 `record`, `replay`, `rerun`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a
 service; `tool` and `bind` capture calls of an agent; `carry` hands its work to an older thread;
-`Tape` reads a recording. `use_tape` is for tests.
+`Tape` reads a recording. `use_tape`, `assert_no_diff` and `assert_matches` are for tests.
 
 The rooms, from the top; each imports only what is below it:
 
-    cli                                        the command line
+    cli | pytest_plugin                        the command line; the plugin of pytest
     bench                                      measures blame on runs whose cause is known
     blaming | service                          find the step that made a run fail, by many forks;
                                                record a service, and keep the tapes of what failed
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         WriteError,
     )
     from tracefork_core.exchange.carry import carry
+    from tracefork_core.run.assertions import assert_matches, assert_no_diff
     from tracefork_core.run.fork import Forking, fork
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
@@ -98,6 +99,8 @@ _HOMES = {
     "TraceforkError": "errors",
     "UsageError": "errors",
     "WriteError": "errors",
+    "assert_matches": "run.assertions",
+    "assert_no_diff": "run.assertions",
     "bind": "seams",
     "bisect": "blaming.bisect",
     "blame": "blaming.blame",
@@ -136,6 +139,8 @@ __all__ = [
     "UsageError",
     "WriteError",
     "__version__",
+    "assert_matches",
+    "assert_no_diff",
     "bind",
     "bisect",
     "blame",

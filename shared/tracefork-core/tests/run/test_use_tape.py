@@ -15,7 +15,7 @@ from tracefork_testkit import ProviderServer
 def _own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """These tests run on build servers too."""
     monkeypatch.delenv("CI", raising=False)
-    monkeypatch.delenv("TRACEFORK_RECORD", raising=False)
+    monkeypatch.delenv("TRACEFORK_TAPE_MODE", raising=False)
 
 
 @pytest.fixture
@@ -87,18 +87,18 @@ def test_a_failed_first_run_leaves_no_tape(agent: Agent, path: Path) -> None:
     assert list(path.parent.iterdir()) == []
 
 
-def test_all_records_again_and_a_failure_leaves_the_tape_before(
+def test_rewrite_records_again_and_a_failure_leaves_the_tape_before(
     agent: Agent, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The variable has precedence over the argument."""
     with use_tape(path):
         agent()
-    monkeypatch.setenv("TRACEFORK_RECORD", "all")
-    with pytest.raises(ZeroDivisionError), use_tape(path, record="never"):
+    monkeypatch.setenv("TRACEFORK_TAPE_MODE", "rewrite")
+    with pytest.raises(ZeroDivisionError), use_tape(path, mode="none"):
         fail(agent, 10)
     with Tape.open(path) as tape:
         assert tape.exchanges[0].request.url.endswith("/bytes/9")
-    with use_tape(path, record="never"):
+    with use_tape(path, mode="none"):
         agent(10)
     with Tape.open(path) as tape:
         assert tape.exchanges[0].request.url.endswith("/bytes/10")
@@ -110,16 +110,16 @@ def test_a_build_server_records_only_where_it_is_told_to(
 ) -> None:
     """Else a test without a committed tape would pass there, by asking a model each time."""
     monkeypatch.setenv("CI", "true")
-    for when in (None, "once", "all"):
-        with pytest.raises(UsageError, match="CI is set"), use_tape(path, record=when):
+    for when in (None, "once", "rewrite"):
+        with pytest.raises(UsageError, match="CI is set"), use_tape(path, mode=when):
             agent()
-    with pytest.raises(UsageError, match="there is no tape"), use_tape(path, record="never"):
+    with pytest.raises(UsageError, match="there is no tape"), use_tape(path, mode="none"):
         agent()
     assert agent.asked == 0
-    monkeypatch.setenv("TRACEFORK_RECORD", "once")
+    monkeypatch.setenv("TRACEFORK_TAPE_MODE", "once")
     with use_tape(path):
         agent()
-    monkeypatch.delenv("TRACEFORK_RECORD")
+    monkeypatch.delenv("TRACEFORK_TAPE_MODE")
     with use_tape(path):
         agent()
     assert agent.asked == 1
@@ -127,8 +127,8 @@ def test_a_build_server_records_only_where_it_is_told_to(
 
 def test_a_wrong_value_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error lists the right ones."""
-    monkeypatch.setenv("TRACEFORK_RECORD", "sometimes")
-    with pytest.raises(UsageError, match="once, never or all"), use_tape(path):
+    monkeypatch.setenv("TRACEFORK_TAPE_MODE", "sometimes")
+    with pytest.raises(UsageError, match="none, once, new, rewrite or rerun"), use_tape(path):
         pass
 
 

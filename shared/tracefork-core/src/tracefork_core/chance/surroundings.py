@@ -251,6 +251,41 @@ def _package(frame: FrameType) -> str:
     return name.partition(".")[0]
 
 
+_standing_in: list[Callable[[str], bool]] = []
+
+
+@contextmanager
+def standing_in(has: Callable[[str], bool]) -> Iterator[None]:
+    """Answer reads of missing variables with a placeholder where `has` says so, in any code."""
+    _patches.on()
+    _standing_in.append(has)
+    try:
+        yield
+    finally:
+        _standing_in.remove(has)
+        _patches.off()
+
+
+_noting: list[set[str]] = []
+
+
+@contextmanager
+def noting_secrets(names: set[str]) -> Iterator[None]:
+    """Add to `names` each variable with a secret name that any code reads, outside sessions too."""
+    _patches.on()
+    _noting.append(names)
+    try:
+        yield
+    finally:
+        _noting.pop()
+        _patches.off()
+
+
+def _placeholder(name: str, key: object) -> str | bytes:
+    text = placeholder(name)
+    return os.fsencode(text) if isinstance(key, bytes) else text
+
+
 def _watched_getitem(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def getitem(self: Any, key: Any) -> Any:
@@ -259,11 +294,14 @@ def _watched_getitem(original: Callable[..., Any]) -> Callable[..., Any]:
         except KeyError:
             name = os.fsdecode(key)
             if (lookout := lookouts.here()) and lookout.has_placeholder(name):
-                text = placeholder(name)
-                return os.fsencode(text) if isinstance(key, bytes) else text
+                return _placeholder(name, key)
+            if not name.startswith(_OUR_PREFIX) and any(has(name) for has in _standing_in):
+                return _placeholder(name, key)
             _report(VARIABLE, name, None)
             raise
         if _iterated.names.get(key) is not key:
+            if _noting and is_secret_name(os.fsdecode(key)):
+                _noting[-1].add(os.fsdecode(key))
             _report(VARIABLE, os.fsdecode(key), os.fsdecode(value))
         return value
 

@@ -37,6 +37,7 @@ from tracefork_core.run.decorated import decorated
 from tracefork_core.seams import AMBIENT, of_adapters
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session.session import Session
+from tracefork_core.tape import Exchange
 
 Covers = Literal["context", "process"]
 """What a session covers: what is started from its block, or everything in the process."""
@@ -71,6 +72,8 @@ class Scope(ABC, Generic[R]):
     `run` is what `with` gave last, also where the block ended with an error.
     """
 
+    _session: Session
+
     def __init__(self, switches: Switches) -> None:
         self._boundary = as_boundary(switches.boundary)
         check_allowed(switches.allow)
@@ -95,6 +98,20 @@ class Scope(ABC, Generic[R]):
 
         `error` is what the block itself raised.
         """
+
+    @property
+    def first_error(self) -> TraceforkError | None:
+        """The error that ends the run, if there is one: the end of the block raises it again."""
+        return self._session.poison
+
+    @property
+    def answered(self) -> list[Exchange]:
+        """The exchanges of the tape that this run is answered from that it has asked for so far."""
+        answers = self._session.answers
+        if answers is None:
+            return []
+        left = answers.source.waiting
+        return [one for one in answers.source.tape.exchanges if one.n not in left]
 
     def __enter__(self) -> R:
         if self._stack is not None:

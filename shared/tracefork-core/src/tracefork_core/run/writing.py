@@ -14,7 +14,6 @@ from tracefork_core.masking.masking import Masking
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.seams.tools.named_tools import NamedTools
-from tracefork_core.session.session import Session
 from tracefork_core.tape import Environment, Receipt, Tape, TapeWriter
 from tracefork_core.tape.environment import describe
 
@@ -25,7 +24,6 @@ class Writing(Scope[R]):
     """A block of code whose run goes onto a tape. `_begin` sets the writer and the session."""
 
     _writer: TapeWriter
-    _session: Session
     _chance: Chance
 
     def __init__(self, switches: Switches) -> None:

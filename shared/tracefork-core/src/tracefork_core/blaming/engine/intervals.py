@@ -136,6 +136,25 @@ def log_gap_evalue(after: Count, before: Count) -> float:
     return evidence - log_likelihood(*after, _rate(after)) - log_likelihood(*before, _rate(before))
 
 
+_GRID = 50
+
+
+def rate_evalue(failures: int, trials: int, rate: float, *, above: bool) -> float:
+    """Return the e-value that the rate of failures is above `rate`, or below it.
+
+    The mean likelihood ratio of a grid of rates on that side, its end included, to `rate`: for each
+    of them the ratio is a supermartingale whatever the rate on the other side (Robbins 1970; Ramdas
+    et al. 2023, "Game-theoretic statistics and safe anytime-valid inference"). Half of the weight
+    lies on the end, where a test that always passes has its evidence.
+    """
+    end = 1.0 if above else 0.0
+    inner = [rate + (end - rate) * (step + 0.5) / _GRID for step in range(_GRID)]
+    null = log_likelihood(failures, trials, rate)
+    ratios = [evalue(log_likelihood(failures, trials, one) - null) for one in inner]
+    at_end = evalue(log_likelihood(failures, trials, end) - null)
+    return (at_end + sum(ratios) / _GRID) / 2
+
+
 def evalue(log_evalue: float) -> float:
     """Return the e-value of a log e-value, capped where a float would overflow."""
     return exp(min(_LARGEST_LOG, log_evalue))

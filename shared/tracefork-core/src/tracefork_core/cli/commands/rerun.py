@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 
@@ -154,7 +153,9 @@ class _First:
             StoppedError: it is not made.
             UsageError: there is no terminal to confirm it on.
         """
-        words = _difference(request.url, request.body, place)
+        from tracefork_core.run.rerun_changes import difference
+
+        words = difference(request.url, request.body, place)
         if self._spending.offline:
             self._stop(words)
         if self._is_used_up():
@@ -182,23 +183,6 @@ class _First:
         raise StoppedError(f"tracefork: the run stopped before a live call: {words}.")
 
 
-def _difference(url: str, body: bytes, place: Exchange | None) -> str:
-    """Return where a request differs from the recorded one whose place it takes."""
-    from tracefork_core.explaining.differences import body_differences
-
-    parts = urlsplit(url)
-    asked = printable(parts.path if parts.netloc else url)
-    if place is None:
-        return f"{asked}, which the recorded run did not ask"
-    found = body_differences(place.request_body, body) if place.has_bodies else []
-    more = f", and {figures.several(len(found) - 1, 'more place')}" if len(found) > 1 else ""
-    if not found:
-        return f"{asked}, instead of exchange {place.n}"
-    one = found[0]
-    change = printable(f"{one.pointer} was {one.recorded!r}, is {one.actual!r}")
-    return f"{asked}, instead of exchange {place.n}: {change}{more}"
-
-
 def _report(
     run: Forking,
     first: _First,
@@ -212,23 +196,13 @@ def _report(
     from rich.text import Text
 
     from tracefork_core.cli.display.account import dollars, live_cost
+    from tracefork_core.run.rerun_changes import asked_live, not_asked
 
     assert run.receipt is not None
     with Tape.open(run.path) as branch:
         spent, shown = live_cost(branch), tape_names.shown(run.path)
-        parent = branch.parent
-        recorded = parent.exchanges if parent else []
-        live = [one for one in branch.exchanges if not one.aside.answered]
-        asked = [
-            _difference(
-                one.url,
-                one.request_body if one.has_bodies else b"",
-                None if one.aside.place is None else recorded[one.aside.place],
-            )
-            for one in live
-        ]
-        taken = {one.aside.place for one in branch.exchanges}
-        left = [one.n for one in recorded if one.n not in taken and not one.is_auxiliary]
+        asked = asked_live(branch)
+        left = [one.n for one in not_asked(branch)]
         exchanges = len(branch.exchanges)
     stopped = first.stopped
     if refused is not None:
