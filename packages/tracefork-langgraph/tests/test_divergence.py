@@ -109,19 +109,15 @@ def test_langchain_does_not_log_a_divergence_as_a_handler_error(
     assert "TracingHandler" not in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("attaching", "wait", "times"), [(True, 0.0, 1), (False, 0.001, 1), (False, 0.0, 3)]
-)
+@pytest.mark.parametrize("attaching", [True, False])
 def test_retry_policy_does_not_retry_a_divergence(
     model: Any,
     attached: Any,
     diverge: Any,
     attempts: list[str],
     attaching: bool,
-    wait: float,
-    times: int,
 ) -> None:
-    """A node with three tries runs once. Without `attach`, the wait before the next try ends it."""
+    """A node with three tries runs once."""
     asked = model()
     tries: list[str] = []
 
@@ -132,13 +128,13 @@ def test_retry_policy_does_not_retry_a_divergence(
             tries.append(prompt)
             return asked.invoke(prompt)
 
-        policy = RetryPolicy(max_attempts=3, initial_interval=wait, jitter=False)
+        policy = RetryPolicy(max_attempts=3, initial_interval=0.0, jitter=False)
         graph = one_node(ask, retry_policy=policy)
         return attached(graph) if attaching else graph
 
     met, _ = diverge(make, invoke)
     assert "diff" in str(met)
-    assert (len(attempts), len(tries)) == (times, times)
+    assert (len(attempts), len(tries)) == (1, 1)
 
 
 def test_fallback_does_not_hide_a_divergence(

@@ -120,6 +120,7 @@ def test_answers_change_places_if_lanes_are_numbered_by_arrival(
 ) -> None:
     """The control of the test above: lanes get no name from the graph or from their start."""
     monkeypatch.setattr("tracefork_core.order.spawning.spawned", lambda _: None)
+    monkeypatch.setattr("tracefork_langgraph.listening.is_on", lambda: False)
     graph = four_nodes(ask)
     recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), BRANCHES)
     assert sorted(answer for _, answer in replayed["answers"]) == sorted(

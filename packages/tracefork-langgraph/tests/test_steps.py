@@ -277,11 +277,3 @@ def test_a_handler_passed_by_hand_works_without_attach(agent: Any, tape: Path, p
         detach(graph)
     assert paths() == [("support", "model", "ChatOpenAI")] * 2
     assert len(steps_on(tape)) == 6
-
-
-def test_without_attach_there_are_no_steps(agent: Any, drive: Any, tape: Path, paths: Any) -> None:
-    """The control of this file: nothing else puts steps on a tape."""
-    with tracefork.record(tape):
-        drive(agent(), "invoke")
-    assert paths() == [(), ()]
-    assert steps_on(tape) == []

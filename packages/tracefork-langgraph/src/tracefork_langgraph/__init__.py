@@ -1,6 +1,9 @@
-"""LangChain and LangGraph for tracefork: `attach` a graph to put its steps on the tape.
+"""LangChain and LangGraph for tracefork: the steps of each graph that runs in a session.
 
-    attach, detach      do all of the below for everything found in a graph, and undo it
+With this package installed, a session attaches a graph by itself when it runs.
+
+    attach, detach      do all of the below for everything found in a graph, and undo it; needed for
+                        a chain without a graph, and in a session with ambient=False
     bind, unbind        record and replay chat models without ambient patching
     bind_tools, unbind_tools, bind_tool, unbind_tool
                         record and replay tool calls as exchanges

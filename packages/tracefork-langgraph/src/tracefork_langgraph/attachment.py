@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
+from weakref import WeakSet
 
 from langchain_core.runnables import Runnable
 
 from tracefork_core import UsageError
 from tracefork_langgraph.chat_models import bind, unbind
-from tracefork_langgraph.listening import listen_for, listened_for, stop_for
+from tracefork_langgraph.listening import listen_for, listened_for, register, stop_for
 from tracefork_langgraph.saver import allow_schemas
 from tracefork_langgraph.search import chat_models, tools
 from tracefork_langgraph.tools import bind_declared_tools, unbind_tool
 
 X = TypeVar("X")
+
+_prepared: WeakSet[Runnable[Any, Any]] = WeakSet()
 
 
 def attach(x: X) -> X:
@@ -45,6 +48,21 @@ def attach(x: X) -> X:
     allow_schemas(x)
     listen_for(x)
     return x
+
+
+def prepare(graph: Runnable[Any, Any]) -> None:
+    """Do for a graph that runs in an ambient session what `attach` does, once.
+
+    Its models are not bound: an ambient session records them anyway.
+
+    Raises:
+        UsageError: one of its tools declares an unknown effect.
+    """
+    register()
+    if graph not in _prepared:
+        _prepared.add(graph)
+        bind_declared_tools(graph)
+        allow_schemas(graph)
 
 
 def detach(x: X) -> X:

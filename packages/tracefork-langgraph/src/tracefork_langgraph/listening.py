@@ -1,4 +1,4 @@
-"""Listen to LangChain's runs as long as anything is attached.
+"""Listen to LangChain's runs: in an ambient session, and as long as anything is attached.
 
 Callbacks in a graph's own config do not survive: LangGraph replaces them with those of a call. But
 LangChain calls its configure hooks before *every* run, in every thread and task. So a hook adds the
@@ -7,6 +7,7 @@ handler, inside a session only.
 
 from __future__ import annotations
 
+import functools
 from contextvars import ContextVar
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -18,6 +19,7 @@ from tracefork_core.adapters import ask_where, in_session
 from tracefork_langgraph.caches import MODELS, NODES
 from tracefork_langgraph.given_ids import GIVEN
 from tracefork_langgraph.handler import TracingHandler
+from tracefork_langgraph.instrument import is_on
 from tracefork_langgraph.running import running_from
 from tracefork_langgraph.stores import MEMORY
 
@@ -27,7 +29,8 @@ _handler = TracingHandler()
 
 def listen_for(x: object) -> None:
     """Listen until `x` is garbage-collected or `stop_for(x)` is called."""
-    _register()
+    register()
+    _attach_instruments()
     _listening[id(x)] = x
 
 
@@ -52,7 +55,7 @@ class _Ear:
     def get(self) -> TracingHandler | None:
         """Return the handler for the run that is about to start."""
         try:
-            return _handler if _listening and in_session() else None
+            return _handler if (_listening or is_on()) and in_session() else None
         except UsageError:
             return None  # Two sessions and no context: an exchange here raises this too.
 
@@ -60,7 +63,7 @@ class _Ear:
 _ear: _Ear | None = None
 
 
-def _register() -> None:
+def register() -> None:
     """Register the hook once: LangChain cannot remove a hook."""
     global _ear
     if _ear is None:
@@ -68,5 +71,9 @@ def _register() -> None:
         hook = cast("ContextVar[Any]", _ear)
         register_configure_hook(hook, inheritable=True, handle_class=TracingHandler)
         ask_where(running_from)
-        for instrument in (MODELS, NODES, MEMORY, GIVEN):
-            instrument.attach()
+
+
+@functools.cache
+def _attach_instruments() -> None:
+    for instrument in (MODELS, NODES, MEMORY, GIVEN):
+        instrument.attach()
