@@ -45,7 +45,7 @@ _MODULES = {_IMPORTED_AS.get(name, name) for name in NATIVE} - {_GRPC}
 
 def native_modules() -> set[str]:
     """Return those modules that are loaded in this process; gRPC is left out."""
-    return _MODULES.intersection(sys.modules)
+    return {name for name in _MODULES if name in sys.modules}
 
 
 def _instrument(module: ModuleType) -> Undo:

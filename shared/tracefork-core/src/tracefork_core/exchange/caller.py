@@ -30,10 +30,13 @@ use `distro` to report the Linux they run on.
 _not_users: set[str] = set()
 """The names of modules known to belong to a library or to tracefork."""
 
+_MODULES = 1 << 15
+"""More than any program loads: if a walk over all modules does not fit, nothing of it is found."""
+
 _reported: ContextVar[str | None] = ContextVar("tracefork_caller", default=None)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MODULES)
 def _is_users(filename: str) -> bool:
     """Return whether a file is the user's."""
     if filename.startswith(("<frozen", _PACKAGE, *_LIBRARIES)):
@@ -115,7 +118,7 @@ def is_users_module(names: Mapping[str, object]) -> bool:
     return _can_be_users(name, file) and (isinstance(file, str) or name == "__main__")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MODULES)
 def _can_be_users(name: str, file: object) -> bool:
     """Return whether a module is neither ours nor a library's; a module without file may be."""
     if name.startswith(_OURS):

@@ -52,6 +52,8 @@ _THROUGH = frozenset({"pathlib", "io", "os", "codecs", "tokenize", "shutil"})
 """Packages that open files on behalf of their callers."""
 _OF_SOURCES = ("importlib", "linecache", "runpy", "inspect", "pkgutil", "tracefork_")
 """What opens a module to run or to show it, and tracefork's own files: the first part of names."""
+_libraries: set[str] = set()
+"""Names of modules that are not the user's: often thousands, and each recording asks for them."""
 
 State = tuple[int, str] | None
 """The size of a file and its hash; None if it does not exist."""
@@ -222,15 +224,21 @@ class FileNotes:
 
     def _modules(self) -> list[str]:
         folder = self._folder.rstrip(os.sep) + os.sep
-        files = {
-            os.path.abspath(file)  # noqa: PTH100 - as above
-            for module in list(sys.modules.values())
-            if (names := names_of(module)) is not None
-            and isinstance(file := names.get("__file__"), str)
-            and is_users_module(names)
-        }
+        files = {os.path.abspath(file) for file in _files_of_users_modules()}  # noqa: PTH100 - as above
         mine = sorted(file for file in files if file.startswith(folder) and concerns_agent(file))
         return mine if len(mine) <= _SOURCES else []
+
+
+def _files_of_users_modules() -> Iterator[str]:
+    """Yield the files of loaded modules that are the user's, without a look at each library."""
+    for key, module in list(sys.modules.items()):
+        if key in _libraries or (names := names_of(module)) is None:
+            continue
+        if isinstance(file := names.get("__file__"), str):
+            if is_users_module(names):
+                yield file
+            elif key != "__main__":
+                _libraries.add(key)
 
 
 def _difference(then: FileState | None, now: FileState, *, is_written: bool) -> str:
