@@ -110,6 +110,7 @@ class Example:
         folder: where it runs, within the folder that is copied.
         said: what a person types.
         files: files and folders that it needs, or the text of a file, by their names there.
+        prompt: what asks a person. A replay asks no person, so it is left out of what is compared.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Example:
     folder: str = "."
     said: str = ""
     files: Mapping[str, Path | str] = field(default_factory=dict)
+    prompt: str = ""
 
 
 class Examples:
@@ -215,7 +217,8 @@ class Examples:
             )
         except subprocess.TimeoutExpired:
             return -1, "", f"it ran for more than {PATIENCE} s"
-        return ran.returncode, ran.stdout, ran.stderr
+        printed = ran.stdout.replace(example.prompt, "") if example.prompt else ran.stdout
+        return ran.returncode, printed, ran.stderr
 
     def _copy(self, example: Example, place: Path) -> None:
         place.mkdir(parents=True)

@@ -79,6 +79,24 @@ def test_an_agent_replays_with_each_client(
     ]
 
 
+def test_a_credential_is_asked_again_in_a_replay(ask: Call, twice: Call, url: str) -> None:
+    """It is a function of the program, or runs Azure's command line. The token is on no tape."""
+    asked: list[str] = []
+
+    def token() -> str:
+        asked.append("token")
+        return "secret-token"
+
+    def run() -> str:
+        host = url.removesuffix("/v1")
+        client = OpenAIChatClient(model="gpt-5-mini", azure_endpoint=host, credential=token)
+        return str(ask(Agent(client=client, name="helper")).text)
+
+    recorded, again = twice(run)
+    assert recorded == again
+    assert asked == ["token"] * 2
+
+
 def test_a_session_of_two_turns_replays(agent: Call, twice: Call) -> None:
     """Its history is in the session, and its JSON is the same."""
 

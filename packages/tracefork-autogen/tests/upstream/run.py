@@ -21,6 +21,7 @@ from adapters.upstream import Answers, Example, Examples
 
 ANSWERS = Answers(says="All is well. APPROVE TERMINATE")
 SAID = "APPROVE\n" * 5 + "exit\n" * 5
+PROMPT = "Enter your response: "
 _CELLS = Path(__file__).with_name("cells.py")
 _BLOCK = re.compile(r"^( *)\.\. code-block:: python\n((?:\n|\1 +.*\n)+)", re.MULTILINE)
 
@@ -47,7 +48,8 @@ def examples(source: Path) -> Iterator[Example]:
             if "asyncio.run(" in block:
                 name = f"{path.relative_to(packages).with_suffix('')}-{number}"
                 code = textwrap.dedent(block).lstrip("\n")
-                yield Example(name, ("program.py",), said=SAID, files={"program.py": code})
+                files = {"program.py": code}
+                yield Example(name, ("program.py",), said=SAID, files=files, prompt=PROMPT)
 
 
 def _texts_in(module: Path) -> str:
