@@ -1,15 +1,17 @@
 """Time-travel debugging for AI agents: record a run at the wire, replay it for $0, and prove it.
 
 `record`, `replay`, `rerun`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a
-service; `tool` and `bind` capture calls of an agent; `carry` hands its work to an older thread;
-`Tape` reads a recording. `use_tape`, `assert_no_diff` and `assert_matches` are for tests.
+service; `diff` compares two; `tool` and `bind` capture calls of an agent; `carry` hands its work to
+an older thread; `Tape` reads a recording. `use_tape`, `assert_no_diff` and `assert_matches` are for
+tests.
 
 The rooms, from the top; each imports only what is below it:
 
     cli | pytest_plugin                        the command line; the plugin of pytest
     bench                                      measures blame on runs whose cause is known
-    blaming | service                          find the step that made a run fail, by many forks;
-                                               record a service, and keep the tapes of what failed
+    blaming | service | comparing              find the step that made a run fail, by many forks;
+                                               record a service, and keep the tapes of what failed;
+                                               compare two runs
     run | adapters | redaction                 open and close a session: record, replay, fork; the
                                                interface for adapters; remove secrets from tapes
     children                                   let child processes join the session of their parent
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from tracefork_core.blaming.oracles.judge import Judge
     from tracefork_core.blaming.report import Report
     from tracefork_core.chance.nondet_source import Drifting, NondetSource
+    from tracefork_core.comparing.diff import Comparison, diff
     from tracefork_core.errors import (
         BoundaryError,
         BoundaryWarning,
@@ -78,6 +81,7 @@ _HOMES = {
     "BoundaryError": "errors",
     "BoundaryWarning": "errors",
     "DivergenceError": "errors",
+    "Comparison": "comparing.diff",
     "Drifting": "chance.nondet_source",
     "Drop": "session.interventions",
     "Edit": "session.interventions",
@@ -105,6 +109,7 @@ _HOMES = {
     "bisect": "blaming.bisect",
     "blame": "blaming.blame",
     "carry": "exchange.carry",
+    "diff": "comparing.diff",
     "fork": "run.fork",
     "record": "run.record",
     "replay": "run.replay",
@@ -116,6 +121,7 @@ _HOMES = {
 __all__ = [
     "BoundaryError",
     "BoundaryWarning",
+    "Comparison",
     "DivergenceError",
     "Drifting",
     "Drop",
@@ -145,6 +151,7 @@ __all__ = [
     "bisect",
     "blame",
     "carry",
+    "diff",
     "fork",
     "record",
     "replay",

@@ -52,6 +52,7 @@ def test_the_card_shows_the_difference_and_the_next_commands() -> None:
         "    ─ a date or time: the clock is not on this tape (recorded with --no-clock).",
         "  nearest #3 1 difference: /messages/0/content",
         "  rerun   tracefork rerun refund.tape agent.py",
+        "  diff    tracefork diff refund.rerun.tape",
         "  see     tracefork show refund.tape 3",
         "  keep    tracefork record -o refund.tape agent.py",
         "  ignore  tracefork replay --ignore /messages/0/content refund.tape agent.py",
@@ -100,7 +101,7 @@ def test_a_request_too_many_has_no_exchange_number() -> None:
     lines = printed(extra)
     assert lines[0] == "✗ diverged after 2 of 7 exchanges · support_agent.py:41"
     assert lines[1] == "  one more request"
-    assert [line.split()[0] for line in lines[3:]] == ["rerun", "see", "keep"]
+    assert [line.split()[0] for line in lines[3:]] == ["rerun", "diff", "see", "keep"]
 
 
 def test_the_document_has_every_field_of_the_card() -> None:
@@ -110,6 +111,7 @@ def test_the_document_has_every_field_of_the_card() -> None:
     assert document["candidates"] == ({"n": 3, "reason": "1 difference: /messages/0/content"},)
     assert document["commands"] == {
         "rerun": "tracefork rerun refund.tape agent.py",
+        "diff": "tracefork diff refund.rerun.tape",
         "see": "tracefork show refund.tape 3",
         "keep": "tracefork record -o refund.tape agent.py",
         "ignore": "tracefork replay --ignore /messages/0/content refund.tape agent.py",
@@ -128,7 +130,9 @@ def test_a_new_recording_never_gets_the_name_of_the_evidence(
     )
 
 
-@pytest.mark.parametrize(("agent", "verbs"), [("", ["rerun", "see", "ignore"]), (None, ["see"])])
+@pytest.mark.parametrize(
+    ("agent", "verbs"), [("", ["rerun", "diff", "see", "ignore"]), (None, ["see"])]
+)
 def test_each_command_is_complete(agent: str | None, verbs: list[str]) -> None:
     """Where the agent is not known, a command that needs it is not there; none has a gap in it."""
     found = commands(divergence(), agent)

@@ -53,7 +53,10 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("run.tape", "--checkpoints"),
         ("run.tape", "--checkpoint", "1"),
         ("run.tape", "--checkpoint", "none"),
+        ("run.tape", "--text"),
+        ("run.tape", "1", "--against", "0"),
     ],
+    "diff": [("run.tape", "run.tape"), ("run.tape", "other.tape"), ("run.tape",)],
     "ls": [(".",)],
     "tree": [("run.tape",)],
     "rerun": [("run.tape", "--offline", *AGENT_WORDS), ("run.tape", *AGENT_WORDS)],
@@ -72,7 +75,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "validate": [("run.tape", *AGENT_WORDS)],
 }
 """The words of each command that reads a tape, and of some that fail on it."""
-IN_THIS_PROCESS = {"show", "ls", "tree", "pack", "unpack", "sign", "scan", "redact", "gc"}
+IN_THIS_PROCESS = {"show", "diff", "ls", "tree", "pack", "unpack", "sign", "scan", "redact", "gc"}
 """Commands that start no agent: they need no process of their own."""
 SLOW = {"blame", "bisect", "calibrate", "race", "validate"}
 """Commands with several processes: their documents are written like those of the others."""

@@ -84,6 +84,11 @@ def body_places(before: bytes, now: bytes, *, reordered_whole: bool = False) -> 
     return places or [("body", before.decode("utf-8", "replace"), now.decode("utf-8", "replace"))]
 
 
+def value_places(before: object, now: object) -> list[Place]:
+    """List where two JSON values differ; `MISSING` stands for a value that one of them lacks."""
+    return list(_leaves(before, now, "", reordered_whole=False, depth=0))
+
+
 def _leaves(
     before: object, now: object, pointer: str, reordered_whole: bool, depth: int
 ) -> Iterator[Place]:

@@ -208,7 +208,9 @@ def _report(
         spent, shown = live_cost(branch), tape_names.shown(run.path)
         parent = branch.origin.name if branch.origin else ""
         onwards = refused_write.onwards(shown, len(branch.exchanges))
-    following = onwards if refused else f"tracefork tree {shlex.quote(shown)}"
+    quoted = shlex.quote(shown)
+    compared = f"tracefork diff {quoted} · tracefork tree {quoted}"
+    following = onwards if refused else compared
     if as_json:
         screen.say_json(
             {

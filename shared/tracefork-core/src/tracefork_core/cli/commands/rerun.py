@@ -115,7 +115,7 @@ def rerun(
         os.chdir(here)
         if first.stopped is not None:
             status = 0 if spending.offline else FAILED
-        after = f"tracefork show {shlex.quote(tape_names.shown(run.path))}"
+        after = f"tracefork diff {shlex.quote(tape_names.shown(run.path))}"
         if first.stopped is not None:
             typed = f" {agent.words}" if agent_words.given else ""
             again = f"{shlex.quote(tape_names.shown(path))}{typed}{branch.words}"

@@ -11,6 +11,7 @@ import typer
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.text import readable
+from tracefork_core.cli.exits import DIFFERENT, SAME
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import Exchange, Tape
 
@@ -23,6 +24,22 @@ def show(
     number: Annotated[
         int | None, typer.Argument(metavar="[N]", help="Show exchange N of the timeline in full.")
     ] = None,
+    other_number: Annotated[
+        int | None,
+        typer.Argument(metavar="[M]", help="With --against: the exchange of the other tape."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="TAPE|M",
+            help="Compare what the model was told: with exchange M of this tape, or of another.",
+        ),
+    ] = None,
+    text: Annotated[
+        bool,
+        typer.Option("--text", help="Show the run as text without clock and ids, as for git."),
+    ] = False,
     raw: Annotated[
         bool, typer.Option("--raw", help="Write the response body of exchange N to stdout.")
     ] = False,
@@ -65,8 +82,22 @@ def show(
             "tracefork: --transcript shows the whole run. It does not go with the number of an "
             "exchange, --raw or --request-raw."
         )
+    if text and (number is not None or raw or request_raw or transcript or as_json):
+        raise UsageError("tracefork: --text shows the whole run, and goes with no other option.")
+    if against is None and other_number is not None:
+        raise UsageError(
+            f"tracefork: show takes one exchange. To compare two: tracefork show {tape} {number} "
+            f"--against {other_number}"
+        )
     with Tape.open(path) as opened:
-        if transcript:
+        if against is not None:
+            return _contexts(opened, path, number, against, other_number, as_json=as_json)
+        if text:
+            from tracefork_core.comparing.text_form import text_form
+
+            for line in text_form(opened):
+                screen.say_text(line)
+        elif transcript:
             _transcript(opened, path, as_json=as_json)
         elif raw or request_raw:
             if number is None or as_json or raw == request_raw:
@@ -131,6 +162,42 @@ def _page(tape: Tape, exchange: Exchange, path: Path, *, headers: bool, as_json:
     else:
         with screen.paged() as console:
             page.print_page(console, tape, exchange, tape_names.shown(path), with_headers=headers)
+
+
+def _contexts(
+    tape: Tape,
+    path: Path,
+    number: int | None,
+    against: str,
+    other_number: int | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Compare what a model was told by two exchanges; return whether that differs."""
+    from tracefork_core.comparing.context import compare_contexts
+
+    if number is None:
+        raise UsageError(
+            "tracefork: --against compares one exchange with another. Name it: tracefork show TAPE "
+            "N --against M"
+        )
+    is_here = other_number is None and against.isdecimal()
+    there = path if is_here else tape_names.find(against)
+    with Tape.open(there) as opened:
+        chosen = int(against) if is_here else number if other_number is None else other_number
+        first, second = _pick(tape, path, number), _pick(opened, there, chosen)
+        found = compare_contexts((tape, first), (opened, second))
+        names = f"{tape_names.shown(path)} #{number}", f"{tape_names.shown(there)} #{chosen}"
+    status = DIFFERENT if found.told else SAME
+    if as_json:
+        document = {"first": names[0], "second": names[1], **found.document()}
+        screen.say_json({"command": "show", "exit": status, **document})
+        return status
+    from tracefork_core.cli.display import context_report
+
+    with screen.paged() as console:
+        context_report.print_contexts(console, found, names)
+    return status
 
 
 def _pick(tape: Tape, path: Path, number: int) -> Exchange:

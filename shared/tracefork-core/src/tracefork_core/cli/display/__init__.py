@@ -4,5 +4,7 @@
 shows how far long work is. A tape is shown as a `timeline` in `columns`, with
 the `content` of each exchange and calls of tools as in `tool_call`, as a `transcript`, as a `page`
 per exchange, `account`, `coverage`, `secrets` and `checkpoint_tables`. `card` is the divergence
-card; `blame_report`, `blame_parts`, `blame_progress` and `bench_report` show those commands.
+card. `diff_report` and `diff_markdown` compare two runs, `context_report` two questions, both with
+`changed_words`. `blame_report`, `blame_parts`, `blame_progress` and `bench_report` show
+those commands.
 """

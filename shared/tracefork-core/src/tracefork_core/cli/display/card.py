@@ -69,7 +69,7 @@ def card_document(divergence: Divergence, agent: str | None = None) -> dict[str,
 
 
 def commands(divergence: Divergence, agent: str | None) -> dict[str, str]:
-    """Return what to type next: go on live, see the recorded exchange, keep or ignore the change.
+    """Return what to type next: go on live, compare that, see the recorded exchange, keep, ignore.
 
     The tape is evidence, so a new recording gets a name of its own.
     """
@@ -78,9 +78,12 @@ def commands(divergence: Divergence, agent: str | None) -> dict[str, str]:
     found = {"see": f"tracefork show {tape}{number}"}
     if agent is not None:
         words = f" {agent}" if agent else ""
-        found = {"rerun": f"tracefork rerun {tape}{words}", **found}
+        stem = str(Path(divergence.tape).with_suffix(""))
+        branch = shlex.quote(str(tape_names.free_name(f"{stem}.rerun")))
+        again = {"rerun": f"tracefork rerun {tape}{words}", "diff": f"tracefork diff {branch}"}
+        found = {**again, **found}
         if agent:
-            free = tape_names.free_name(str(Path(divergence.tape).with_suffix("")))
+            free = tape_names.free_name(stem)
             found["keep"] = f"tracefork record -o {shlex.quote(str(free))} {agent}"
         if divergence.pointer and divergence.pointer.startswith("/"):
             pointer = shlex.quote(divergence.pointer)

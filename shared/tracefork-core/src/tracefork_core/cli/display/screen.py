@@ -52,6 +52,11 @@ def say_json(document: dict[str, object]) -> None:
     _say(_json(document, indent=2))
 
 
+def say_text(text: str) -> None:
+    """Write lines of printable text to stdout, as they are: not wrapped, without colour."""
+    _say(text)
+
+
 def say_line(document: dict[str, object]) -> None:
     """Write a document to stdout as one line, for commands that write several."""
     _say(_json(document))
