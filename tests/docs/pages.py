@@ -245,10 +245,10 @@ def follow(
     """Do what a page says, from its first line to its last; return each command with its output.
 
     Each command has to print the lines that are shown after it, and to end with 0, or with 1, 2 or
-    4 where a line that is shown begins with ✗ or FAILED. `before` is typed first and `example`
-    entered; `instead` has words of commands, and what is typed in their place; `varies` matches
-    what differs from run to run, white space left out. Exceptions are left out, but where the page
-    is followed `whole`.
+    4 where a line that is shown begins with ✗ or FAILED, or says that two runs differ. `before` is
+    typed first and `example` entered; `instead` has words of commands, and what is typed in their
+    place; `varies` matches what differs from run to run, white space left out. Exceptions are left
+    out, but where the page is followed `whole`.
     """
     typed: list[tuple[str, str]] = []
     reader = Reader(home)
@@ -282,10 +282,16 @@ def _with(instead: Mapping[str, str], command: str) -> str:
 
 def _typed(reader: Reader, command: str, shown: str, varies: str) -> str:
     status, printed = reader.type(command.partition("   #")[0])
-    differs = any(line.startswith(("✗", "FAILED")) for line in shown.splitlines())
+    differs = any(_is_told(line) for line in shown.splitlines())
     assert status in ((1, 2, 4) if differs else (0,)), f"$ {command}\n{printed}"
     _has_printed(printed, shown, varies)
     return printed
+
+
+def _is_told(line: str) -> bool:
+    """Return whether a line says that something failed, or that two runs differ."""
+    compared = "↔" in line and not line.endswith("no difference")
+    return compared or line.startswith(("✗", "FAILED"))
 
 
 def _has_printed(printed: str, shown: str, varies: str) -> None:
