@@ -78,6 +78,15 @@ def test_a_run_is_forked_as_the_guide_says(tmp_path: Path) -> None:
     assert "fork" in typed[-4][0]
 
 
+def test_two_runs_are_compared_as_the_guide_says(tmp_path: Path) -> None:
+    """A branch with its parent, two recordings, and what a model was told; git has the setting."""
+    typed = follow("docs/how-to/compare-two-runs.md", tmp_path)
+    assert "no difference" in next(out for words, out in typed if words.endswith("again.tape"))
+    settings = (tmp_path / "compare" / ".git" / "config").read_text()
+    assert "show --text" in settings
+    assert 'tracefork diff \\"$LOCAL\\"' in settings
+
+
 def test_a_run_is_blamed_as_the_guide_says(tmp_path: Path) -> None:
     """The step that the page names is named, in its words, and the example in Python agrees."""
     follow("docs/how-to/blame-a-run.md", tmp_path)

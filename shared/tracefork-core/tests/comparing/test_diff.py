@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tracefork_core as tracefork
 from tracefork_core import Comparison, ReplayError, UsageError
 
-from .runs import Item, Turn, conversation, singles, write
+from .runs import Item, Turn, chat, conversation, singles, write
 
 COUNT, EXAMPLES = (10_000, 5) if "TRACEFORK_FUZZ" in os.environ else (40, 5)
 TURNS: list[Turn] = [
@@ -64,8 +64,7 @@ def _changed(item: Item, **changes: Any) -> Item:
 
 
 def _answered(item: Item, text: str) -> Item:
-    message = {"role": "assistant", "content": text}
-    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    choice = {"index": 0, "finish_reason": "stop", "message": _said(text)}
     return item._replace(answered={**item.answered, "choices": [choice]})
 
 
@@ -137,6 +136,26 @@ def test_another_answer_is_not_found_again_in_each_later_question(tape: Path) ->
         ("input differs", 5, 5, "/date"),
     ]
     assert found.after_other == 4
+
+
+def test_an_answer_inside_a_later_prompt_is_not_found_again(tape: Path) -> None:
+    """Programs build prompts from answers. Where other words differ too, the prompt is another."""
+
+    def run(rule: str, prompt: str) -> list[Item]:
+        first = chat("main", [{"role": "user", "content": "Which rule?"}], _said(rule))
+        asked = [{"role": "user", "content": prompt.format(rule)}]
+        return [first, chat("main", asked, _said("refuse"))]
+
+    before = run("Returns: 14 days.", "Refund? {} It broke.")
+    found = compared(tape, before, run("Damage: 30 days.", "Refund? {} It broke."))
+    assert told(found) == [("output differs", 0, 0, "answer")]
+    assert found.after_other == 1
+    found = compared(tape, before, run("Damage: 30 days.", "Refuse? {} It broke."))
+    assert told(found)[1:] == [("input differs", 1, 1, "/messages/0/content")]
+
+
+def _said(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
 
 
 def test_another_system_prompt_is_one_finding(tape: Path) -> None:

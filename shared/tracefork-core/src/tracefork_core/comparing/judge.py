@@ -7,6 +7,7 @@ question, asked after another history.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -20,6 +21,9 @@ from tracefork_core.providers.question import MESSAGES
 
 _TELLING = 3
 """The least length of a text that is recognised inside another."""
+_KEPT = 1_000
+"""The latest texts that are looked for in later messages."""
+_HEARD = "\0"
 
 
 @dataclass(slots=True)
@@ -27,20 +31,22 @@ class History:
     """What one run said before that the other did not."""
 
     keys: set[str] = field(default_factory=set)
-    texts: set[str] = field(default_factory=set)
+    texts: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def has(self, message: Spoken) -> bool:
-        """Return whether a message was heard before, or holds a result that was."""
-        return (
-            message.key in self.keys
-            or message.words in self.texts
-            or any(text in message.words for text in self.texts if len(text) >= _TELLING)
-        )
+        """Return whether a message was heard before."""
+        return message.key in self.keys or self.without(message.words) == _HEARD
+
+    def without(self, words: str) -> str:
+        """Return a text with a mark in place of what was heard before."""
+        for text in sorted(self.texts, key=len, reverse=True):
+            words = words.replace(text, _HEARD) if len(text) >= _TELLING else words
+        return words
 
     def add_answer(self, reading: Reading) -> None:
         """Note what an exchange answered."""
         self.keys.update(message.key for message in reading.said)
-        self.texts.update(_texts(list(reading.answer.values())))
+        self.texts.extend(_texts(list(reading.answer.values())))
 
     def add_exchange(self, reading: Reading) -> None:
         """Note an exchange that the other run does not have."""
@@ -122,8 +128,15 @@ class _Messages:
         """Return what differs and was not in the history; add it to the history."""
         dropped = [i for i in self.dropped if not before.has(self._first[i])]
         added = [j for j in self.added if not after.has(self._second[j])]
-        before.add([self._first[i] for i in dropped])
-        after.add([self._second[j] for j in added])
+        # A message may hold an earlier answer, and differ by nothing else.
+        here = [before.without(self._first[i].words) for i in dropped]
+        there = [after.without(self._second[j].words) for j in added]
+        same = align(here, there)
+        ours, theirs = {i for i, _ in same}, {j for _, j in same}
+        dropped = [number for i, number in enumerate(dropped) if i not in ours]
+        added = [number for j, number in enumerate(added) if j not in theirs]
+        before.add([self._first[i] for i in self.dropped])
+        after.add([self._second[j] for j in self.added])
         self.new_places = dropped, added
         return list(self._sections(dropped, added))
 
