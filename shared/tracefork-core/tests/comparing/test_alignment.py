@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracefork_core.comparing.alignment import WINDOW, align
 
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 KEYS = st.lists(st.integers(0, 9), max_size=40)
 
 
+@PATIENT
 @given(KEYS, KEYS)
 def test_pairs_are_equal_and_keep_the_order(first: list[int], second: list[int]) -> None:
     """Both numbers increase, so no item is paired twice."""
@@ -22,6 +24,7 @@ def test_pairs_are_equal_and_keep_the_order(first: list[int], second: list[int])
         assert one[1] < other[1]
 
 
+@PATIENT
 @given(st.lists(st.integers(), unique=True, min_size=1, max_size=60), st.data())
 def test_one_more_item_leaves_all_others_paired(items: list[int], data: st.DataObject) -> None:
     """This holds wherever it comes in; and for one less, which is the same seen from the other."""
@@ -32,6 +35,7 @@ def test_one_more_item_leaves_all_others_paired(items: list[int], data: st.DataO
     assert align(longer, items) == [(j, i) for i, j in expected]
 
 
+@PATIENT
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_items_that_are_all_alike_are_paired_from_the_start(count: int, other: int) -> None:
     """What is left over is at the end, as in a loop that ran longer."""

@@ -74,7 +74,7 @@ def _answered(item: Item, text: str) -> Item:
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
 def test_one_planted_change_is_one_finding(kind: str, tape: Path, data: st.DataObject) -> None:
