@@ -159,3 +159,21 @@ def test_a_cache_that_was_warm_is_warm_in_a_replay(
     with tracefork.replay(tape, strict=True):
         assert run() == recorded
     assert "cached=True" in recorded[0]
+
+
+class Unreachable(Disk):
+    """A store that keeps nothing, as Redis does where none runs: AutoGen only logs that."""
+
+    def set(self, key: str, value: Any) -> None: ...
+
+
+def test_a_cache_that_keeps_nothing_keeps_nothing_in_a_replay(
+    client: Call, twice: Call, paths: Call
+) -> None:
+    """The model was asked twice."""
+    store = Unreachable({})
+    recorded, again = twice(
+        lambda: asyncio.run(ask(ChatCompletionCache(client(), store), "One?", "One?"))
+    )
+    assert recorded == again
+    assert len(paths()) == 2

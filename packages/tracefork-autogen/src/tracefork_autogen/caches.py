@@ -17,6 +17,8 @@ from tracefork_autogen.values import Values
 from tracefork_core.adapters import Patches, State, put_in_front, undisturbed
 
 _VALUES = Values([CreateResult])
+_LOST = "lost"
+"""Noted where a store no longer has what the run has put there: it was full, or out of reach."""
 
 
 def put_in(patches: Patches) -> None:
@@ -34,11 +36,14 @@ class _Store:
     def get(self, live: Any, key: str, default: Any = None) -> Any:
         n = self._state.number(key)
         if self._state.is_answered:
-            found = self._answer(key)
+            found = self._answer(key, n)
         else:
             with undisturbed():
                 found = live(key)
-        if key not in self._own and found is not None and _VALUES.hold(found):
+        if key in self._own:
+            if found is None:
+                self._state.note(key, n, _LOST)
+        elif found is not None and _VALUES.hold(found):
             self._state.note(key, n, _VALUES.encode(found))
         return default if found is None else found
 
@@ -48,8 +53,11 @@ class _Store:
             with undisturbed():
                 live(key, value)
 
-    def _answer(self, key: str) -> Any:
+    def _answer(self, key: str, n: int) -> Any:
+        looks = self._state.recorded(key, n)
+        if any(look.n == n and look.answer == _LOST for look in looks):
+            return None
         if key in self._own:
             return self._own[key]
-        noted = self._state.recorded(key, 0)
-        return _VALUES.decode(noted[0].answer) if noted else None
+        found = [look.answer for look in looks if look.answer != _LOST]
+        return _VALUES.decode(found[0]) if found else None
