@@ -39,6 +39,7 @@ MEASUREMENTS = (
     "ambient",
     "fan_out",
     "startup",
+    "in_pytest",
     "tape_size",
     "tape_access",
     "checkpoints",

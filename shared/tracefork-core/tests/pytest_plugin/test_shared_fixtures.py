@@ -100,3 +100,34 @@ def test_a_fixture_that_a_test_sets_up_in_its_middle_is_refused(suite: Suite) ->
     )
     result = suite.here("--tape-mode=once", "-k", "late or named")
     assert "Name it as an argument of the test" in result.text
+
+
+WORKER = """
+import pytest, threading, queue
+@pytest.fixture(scope="module")
+def worker():
+    jobs, answers = queue.SimpleQueue(), queue.SimpleQueue()
+    def serve():
+        for question in iter(jobs.get, None):
+            answers.put(ask(question))
+    thread = threading.Thread(target=serve); thread.start()
+    def call(question):
+        jobs.put(question); return answers.get(timeout=10)
+    yield call
+    jobs.put(None); thread.join()
+@pytest.mark.tape
+def test_one(worker, tape):
+    worker("one"); worker("two")
+    assert len(tape.exchanges) == 2
+@pytest.mark.tape
+def test_two(worker):
+    worker("three"); ask("four")
+"""
+
+
+def test_a_worker_of_a_shared_fixture_asks_for_the_test_that_runs(suite: Suite) -> None:
+    """A service that a module starts in a thread of its own is part of each test."""
+    suite.write(WORKER)
+    assert suite.here("--tape-mode=once", "-W", "error").failed == set()
+    assert suite.here("-W", "error").failed == set()
+    assert suite.asked == 4
