@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tracefork_core.run.use_tape import used
+
 _DEFAULT = ".pytest_cache/tapes"
 
 
@@ -34,6 +36,8 @@ class Outcome:
     """Collects events, and the tapes that the collected tests own.
 
     Attributes:
+        owned: the tapes of collected tests, and all that were used.
+        fixtures: the names of fixtures that tests share, as their tapes are called.
         updates: whether tapes wait for their changes to be shown before they are replaced.
     """
 
@@ -41,6 +45,7 @@ class Outcome:
         self.updates: bool = config.getoption("--tape-update")
         self.events: list[Event] = []
         self.owned: set[str] = set()
+        self.fixtures: set[str] = set()
         self._root = config.rootpath
         given = config.getoption("--tape-artifacts") or config.getini("tape_artifacts")
         self._artifacts = self._root / (given or _DEFAULT)
@@ -75,9 +80,14 @@ class Outcome:
 
     def document(self) -> dict[str, Any]:
         """Return everything as plain values, for another process."""
-        return {"events": [asdict(event) for event in self.events], "owned": sorted(self.owned)}
+        return {
+            "events": [asdict(event) for event in self.events],
+            "owned": sorted(self.owned | used),
+            "fixtures": sorted(self.fixtures),
+        }
 
     def take_in(self, document: dict[str, Any]) -> None:
         """Add what another process collected."""
         self.events += [Event(**event) for event in document["events"]]
         self.owned.update(document["owned"])
+        self.fixtures.update(document["fixtures"])

@@ -18,6 +18,7 @@ import pytest
 from tracefork_core.pytest_plugin.plugin import FOLDER
 
 SUFFIX = ".tape"
+_FIXTURE = ".fixture"
 _ODD = re.compile(r"[^\w.\-\[\]=,+@ ]")
 _LONGEST = 100
 """Bytes of a name; file systems allow 255, and a recording adds to it while it is made."""
@@ -35,16 +36,27 @@ def tape_of_fixture(definition: Any, request: Any) -> Path:
 
     It is beside the tapes of its module if it belongs to one, else with its `conftest.py`.
     """
-    node, name = request.node, definition.argname
-    if match := _OF_CLASSES.match(name):
-        name = match[1]  # `setup_module`, `setUpClass` and their like.
+    node, name = request.node, name_of_fixture(definition)
     if hasattr(request, "param"):
         name += f"[{_text_of(request)}]"
     if isinstance(node, pytest.Class):
         name = f"{node.name}.{name}"
     is_of_module = isinstance(node, pytest.Class | pytest.Module)
     where = node.path if is_of_module else Path(inspect.getfile(inspect.unwrap(definition.func)))
-    return folder_of(where) / file_name(f"{name}.fixture")
+    return folder_of(where) / file_name(f"{name}{_FIXTURE}")
+
+
+def fixture_of(tape: Path) -> str | None:
+    """Return the name of the fixture that a tape is named after, or None."""
+    name, found, _ = tape.name.partition(_FIXTURE)
+    return name.partition("[")[0].rpartition(".")[2] if found else None
+
+
+def name_of_fixture(definition: Any) -> str:
+    """Return the name of a fixture, or of the function that pytest made it of: `setUpClass`."""
+    name: str = definition.argname
+    match = _OF_CLASSES.match(name)
+    return match[1] if match else name
 
 
 def folder_of(module: Path) -> Path:

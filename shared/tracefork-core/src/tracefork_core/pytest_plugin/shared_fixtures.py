@@ -22,7 +22,7 @@ import pytest
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.current import current_session
 from tracefork_core.pytest_plugin.options import default_mode
-from tracefork_core.pytest_plugin.places import tape_of_fixture
+from tracefork_core.pytest_plugin.places import name_of_fixture, tape_of_fixture
 from tracefork_core.pytest_plugin.plugin import BEGAN
 from tracefork_core.pytest_plugin.taped import Taped
 from tracefork_core.run.record import record
@@ -56,11 +56,10 @@ class SharedFixtures:
         for item in items:
             information = getattr(item, "_fixtureinfo", None)
             for definitions in information.name2fixturedefs.values() if information else ():
-                self._shared.update(
-                    id(definition)
-                    for definition in definitions
-                    if definition.scope != "function" and is_of_suite(definition, self._config)
-                )
+                for definition in definitions:
+                    if definition.scope != "function" and is_of_suite(definition, self._config):
+                        self._shared.add(id(definition))
+                        self._outcome.fixtures.add(name_of_fixture(definition))
 
     @contextmanager
     def taped(self, definition: Any, request: Any) -> Iterator[None]:
@@ -80,7 +79,6 @@ class SharedFixtures:
                 )
             return
         path, mode = tape_of_fixture(definition, request), default_mode(self._config)
-        self._outcome.own([path])
         if not path.exists() and mode in ("none", "rerun"):
             with self._closed(definition.argname, path):
                 yield

@@ -12,7 +12,9 @@ import pytest
 
 from tracefork_core.printable import printable
 from tracefork_core.pytest_plugin.outcome import Event, Outcome
+from tracefork_core.pytest_plugin.places import fixture_of
 from tracefork_core.pytest_plugin.plugin import FOLDER
+from tracefork_core.run.use_tape import used
 
 _LINES = 12
 """How many differences of a tape are shown."""
@@ -100,13 +102,15 @@ class Summary:
         )
         if is_part:
             return
+        owned = owned | used
         folders = {folder for one in owned if (folder := _tapes_around(Path(one))) is not None}
         series = {str(Path(one).with_suffix("")) for one in owned}
         for folder in sorted(folders):
             for tape in sorted(folder.glob("*/**/*.tape")):
                 if tape.name.startswith(".") or str(tape) in owned or str(tape.parent) in series:
                     continue
-                yield str(tape)
+                if fixture_of(tape) not in self._outcome.fixtures:
+                    yield str(tape)
 
     def _shown(self, path: str) -> str:
         shown = os.path.relpath(path, self._config.invocation_params.dir)

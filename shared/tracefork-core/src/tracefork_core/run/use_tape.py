@@ -40,6 +40,9 @@ branch, and leaves the tape as it is.
 VARIABLE = "TRACEFORK_TAPE_MODE"
 """The environment variable that sets the mode of all tapes of a run of tests."""
 
+used: set[str] = set()
+"""The tapes that blocks of this process were entered with."""
+
 _NO = ("", "0", "false")
 _REPLAYED = frozenset({"ambient", "mask", "scope", "allow", "match"})
 _RECORDED = frozenset({"ambient", "mask", "scope", "tools"})
@@ -88,6 +91,7 @@ class TapeOfTest:
         if self._scope is not None:
             raise UsageError("tracefork: this block is open already; make another for each run.")
         self._mode, self._new = mode_of(self._given), None
+        used.add(str(self.path.absolute()))
         with ExitStack() as stack:
             scope = self._chosen(stack)
             self.run = scope.__enter__()
