@@ -119,12 +119,12 @@ def test_rerun_asks_for_what_differs_and_leaves_the_tape(recorded: Suite) -> Non
     recorded.edit("order 17", "order 18")
     result = recorded.here("--tape-mode=rerun")
     assert result.failed == set()
-    assert any("order 18" in line for line in result.section("runs that differ from their tapes"))
+    assert any("{+18+}" in line for line in result.section("runs that differ from their tapes"))
     assert recorded.asked == 4
     assert "order 17" in first_question(recorded)
     result = recorded.here("--tape-update")
     assert result.failed == set()
-    assert any("order 18" in line for line in result.section("tapes updated")), result.text
+    assert any("{+18+}" in line for line in result.section("tapes updated")), result.text
     assert recorded.asked == 5
     assert recorded.here().failed == set()
     assert recorded.tapes == PLACES

@@ -1,35 +1,73 @@
-"""Say in a few lines what differs between a tape and the one that is to replace it."""
+"""Say in lines what differs between a tape and the one that is to replace it."""
 
 from __future__ import annotations
 
-from itertools import zip_longest
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
-from tracefork_core.run.rerun_changes import asked_live, difference, not_asked
-from tracefork_core.tape import Exchange, Tape
+from tracefork_core.comparing.diff import Comparison, diff
+from tracefork_core.comparing.finding import Section
+from tracefork_core.comparing.words import by_places, by_words
+from tracefork_core.tape import Tape
+
+_AROUND = 24
+"""Characters of equal text that are shown beside a change."""
+_LONGEST = 300
 
 
 def changes(path: Path, now: Tape) -> list[str]:
-    """Return what differs from the tape at `path`, which may not exist yet; empty for nothing."""
+    """Return what differs from the tape at `path`, which may not exist yet; empty for nothing.
+
+    As `tracefork diff` compares: clock and ids are no differences.
+    """
     count = len(now.exchanges)
     if not path.exists():
         return [f"a new tape of {count} exchange{'' if count == 1 else 's'}"]
     with Tape.open(path) as before:
-        pairs = zip_longest(before.exchanges, now.exchanges)
-        return [line for old, new in pairs for line in _changes_of(old, new)]
+        if not count and not before.exchanges:
+            return []
+        return list(_lines(diff(before, now)))
 
 
 def changes_of_branch(branch: Tape) -> list[str]:
-    """Return what a run that was run again asked differently than its parent."""
-    left = ", ".join(f"#{one.n}" for one in not_asked(branch))
-    return [*asked_live(branch), *([f"not asked again: {left}"] if left else [])]
+    """Return what a run that was run again said differently than its parent."""
+    return list(_lines(diff(branch)))
 
 
-def _changes_of(old: Exchange | None, new: Exchange | None) -> list[str]:
-    if new is None:
-        assert old is not None
-        return [f"not asked again: #{old.n}"]
-    if old is not None and old.request == new.request:
-        same = old.payload.response == new.payload.response
-        return [] if same else [f"#{new.n} is answered differently"]
-    return [difference(new.url, new.request_body if new.has_bodies else b"", old)]
+def _lines(found: Comparison) -> Iterator[str]:
+    for one in found.findings:
+        kind = f"{one.count} moved" if one.is_moved else one.kind
+        yield f"#{one.place} {one.operation}: {kind}"
+        for section in one.sections:
+            yield from _lines_of(section)
+
+
+def _lines_of(section: Section) -> Iterator[str]:
+    before, after = section.before, section.after
+    if isinstance(before, str) and isinstance(after, str):
+        yield _cut(f"  {section.name}: {_marked(before, after)}")
+    elif before is None or after is None:
+        mark, value = ("+", after) if before is None else ("-", before)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        yield _cut(f"  {section.name}: {mark} {' '.join(text.split())}")
+    else:
+        for pointer, old, new in by_places(before, after):
+            yield _cut(f"  {section.name} {pointer}: {old or 'nothing'} → {new or 'nothing'}")
+
+
+def _marked(before: str, after: str) -> str:
+    """Return both texts as one, with `[-what is gone-]` and `{+what is new+}`."""
+    parts = []
+    for piece in by_words(before, after):
+        text = " ".join(piece.text.split("\n"))
+        if piece.mark == "=":
+            is_long = len(text) > 2 * _AROUND
+            parts.append(f"{text[:_AROUND]}…{text[-_AROUND:]}" if is_long else text)
+        else:
+            parts.append(f"[-{text}-]" if piece.mark == "-" else f"{{+{text}+}}")
+    return "".join(parts)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

@@ -14,7 +14,6 @@ import pytest
 from tracefork_core.errors import TraceforkError, again
 from tracefork_core.masking.redactor import placeholder
 from tracefork_core.pytest_plugin import keys
-from tracefork_core.pytest_plugin.changes import changes, changes_of_branch
 from tracefork_core.run.fork import Forking
 from tracefork_core.run.record import Recording
 from tracefork_core.run.replay import Replaying
@@ -139,6 +138,8 @@ class Taped(TapeOfTest):
             super().keep(new)
             self._outcome.add("recorded", self.path, is_first=is_first)
             return
+        from tracefork_core.pytest_plugin.changes import changes  # Loaded here: it takes long.
+
         with Tape.open(new) as now:
             lines = changes(self.path, now)
         if lines:
@@ -157,6 +158,8 @@ class Taped(TapeOfTest):
 
     def differs(self, branch: Path) -> None:
         """Keep what was run again aside, as one file, or let it wait to replace the tape."""
+        from tracefork_core.pytest_plugin.changes import changes_of_branch
+
         target = self._outcome.aside(self.path)
         with Tape.open(branch) as opened:
             lines = changes_of_branch(opened)
