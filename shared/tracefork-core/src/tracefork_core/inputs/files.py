@@ -231,9 +231,8 @@ class FileNotes:
 
 def _files_of_users_modules() -> Iterator[str]:
     """Yield the files of loaded modules that are the user's, without a look at each library."""
-    for key, module in list(sys.modules.items()):
-        if key in _libraries or (names := names_of(module)) is None:
-            continue
+    for key in sys.modules.keys() - _libraries:
+        names = names_of(sys.modules.get(key)) or {}
         if isinstance(file := names.get("__file__"), str):
             if is_users_module(names):
                 yield file
