@@ -152,7 +152,10 @@ class FileNotes:
             left = [(WRITTEN, name, now) for name, now in written if now != self._read.get(name)]
             sources = [
                 FileState(
-                    SOURCE, self._shown(path), *state, functions=tuple(_functions(path).items())
+                    SOURCE,
+                    self._shown(path),
+                    *state,
+                    functions=tuple(_functions(path, state).items()),
                 )
                 for path in self._modules()
                 if (state := state_of(path)) is not None
@@ -176,7 +179,7 @@ class FileNotes:
                 now = state_of(path) if how == SOURCE else None
                 if now is None or now == (file.size, file.sha):
                     continue
-                which = changed_functions(dict(file.functions), _functions(path))
+                which = changed_functions(dict(file.functions), _functions(path, now))
             words = f": {which}" if which else ""
             found.append(f"{file.path} was changed since this was recorded{words}")
         more = [f"{len(found) - _TOLD} more modules were changed"] if len(found) > _TOLD else []
@@ -266,7 +269,9 @@ def state_of(path: str) -> State:
     return size, sha256(data).hexdigest()
 
 
-def _functions(path: str) -> dict[str, str]:
+@lru_cache(maxsize=1024)
+def _functions(path: str, state: State) -> dict[str, str]:
+    """Return the functions of a module. Its state only tells the cache that it is the same."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - as above
             return functions_of(file.read(_HASHED))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from hashlib import sha256
 
 REST = ""
@@ -19,7 +18,6 @@ _TOLD = 4
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@lru_cache(maxsize=256)
 def functions_of(source: bytes) -> dict[str, str]:
     """Return a hash of each function and method of a module, and of the rest; {} if unknown."""
     if len(source) > _LONGEST:
