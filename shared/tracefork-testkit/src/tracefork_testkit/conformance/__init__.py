@@ -14,12 +14,13 @@ runs it through `run`, against a scripted provider over a real socket. The agent
 the framework in the way that lets the adapter record it. Leave the framework's retries on: they
 must not swallow a divergence.
 
-`subject` says what an adapter's tests give. `recording`, `steps`, `misses` and `forks` hold the
-tests, `process` runs one of them in a new process, and `within` ends a test that hangs.
+`subject` says what an adapter's tests give. `recording`, `steps`, `misses`, `forks` and `comparing`
+hold the tests, `process` runs one of them in a new process, and `within` ends a test that hangs.
 """
 
 from __future__ import annotations
 
+from tracefork_testkit.conformance.comparing import Comparing
 from tracefork_testkit.conformance.forks import Forks
 from tracefork_testkit.conformance.misses import Misses
 from tracefork_testkit.conformance.recording import Recording
@@ -29,7 +30,7 @@ from tracefork_testkit.conformance.subject import API_KEY, MODES, QUESTION
 __all__ = ["API_KEY", "MODES", "QUESTION", "AdapterConformance"]
 
 
-class AdapterConformance(Recording, Steps, Misses, Forks):
+class AdapterConformance(Recording, Steps, Misses, Forks, Comparing):
     """Inherit, implement the three abstract methods, and let pytest collect the tests.
 
     Attributes:
