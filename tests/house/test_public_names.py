@@ -81,6 +81,7 @@ PUBLIC = {
         "SavedValue",
         "SavedWrite",
         "State",
+        "Stored",
         "ToolMark",
         "Values",
         "also_a",

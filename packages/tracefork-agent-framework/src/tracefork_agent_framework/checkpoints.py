@@ -15,7 +15,7 @@ from typing import Any
 
 from agent_framework import FileCheckpointStorage, InMemoryCheckpointStorage
 
-from tracefork_core.adapters import Patches, State, put_in_front, undisturbed
+from tracefork_core.adapters import Patches, State, Stored, put_in_front, undisturbed
 
 _METHODS = (
     *("save", "load", "delete"),
@@ -39,18 +39,16 @@ class Checkpoints:
 
     def __init__(self, storage: Any, state: State) -> None:
         self._storage = storage
-        self._state = state
+        self._stored = Stored(state)
         self._ours: dict[str, Any] = {}
-        self._deleted: set[str] = set()
 
     async def save(self, own: Any, checkpoint: Any) -> str:
         """Save a checkpoint."""
-        if not self._state.is_answered:
+        if not self._stored.is_answered:
             with undisturbed():
                 await own(checkpoint)
         name: str = checkpoint.checkpoint_id
         self._ours[name] = deepcopy(checkpoint)
-        self._deleted.discard(name)
         return name
 
     async def load(self, own: Any, checkpoint_id: str) -> Any:
@@ -63,10 +61,8 @@ class Checkpoints:
     async def delete(self, own: Any, checkpoint_id: str) -> bool:
         """Delete a checkpoint, and return whether there was one."""
         ours = self._ours.pop(checkpoint_id, None) is not None
-        self._deleted.add(checkpoint_id)
-        deleted: bool = await self._noted(
-            f"delete {checkpoint_id}", partial(own, checkpoint_id), ours
-        )
+        delete = partial(own, checkpoint_id)
+        deleted: bool = await self._stored.aread(f"delete {checkpoint_id}", delete, lambda: ours)
         return deleted
 
     async def list_checkpoints(self, own: Any, *, workflow_name: str) -> list[Any]:
@@ -89,20 +85,8 @@ class Checkpoints:
             return ids
 
         ours = [name for name, it in self._ours.items() if it.workflow_name == workflow]
-        names: list[str] = await self._noted(f"list {workflow}", listed, ours)
+        names: list[str] = await self._stored.aread(f"list {workflow}", listed, lambda: ours)
         return names
 
     async def _any(self, name: str) -> Any:
         return await self._storage.load(name)
-
-    async def _noted(self, key: str, ask: Any, ours: Any) -> Any:
-        """Return what the storage answers, or answered; without either, what the run itself did."""
-        n = self._state.number(key)
-        if self._state.is_answered:
-            noted = self._state.recorded(key, n)
-            answer = noted[-1].answer if noted and noted[-1].n == n else ours
-        else:
-            with undisturbed():
-                answer = await ask()
-        self._state.note(key, n, answer)
-        return answer

@@ -12,8 +12,8 @@ Names are loaded when they are first used: importing this package imports no fra
 models, `graphs` those of graphs and swarms. `tools` makes exchanges of tool calls, `live_tools`
 says which run in replays too, `tool_changes` notes what a tool changes besides its result, and
 `tool_values` converts results. `sessions` stands in for repositories of sessions, and `storages`
-for storages, where snapshots and memories are; both note with `stored` what a run reads. `misses`
-lets a divergence through, and `attachment` is for sessions with ambient=False.
+for storages, where snapshots and memories are. `misses` lets a divergence through, and `attachment`
+is for sessions with ambient=False.
 """
 
 from __future__ import annotations

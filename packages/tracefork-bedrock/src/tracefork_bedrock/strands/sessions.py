@@ -15,8 +15,7 @@ from strands.session.session_repository import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage
 
-from tracefork_bedrock.strands.stored import Stored
-from tracefork_core.adapters import Patches, State, answering_tape, put_in_front
+from tracefork_core.adapters import Patches, State, Stored, answering_tape, put_in_front
 
 _NAMES = (
     *("create_session", "read_session", "delete_session"),

@@ -17,8 +17,7 @@ from strands.storage.search.keyword import KeywordSearchStrategy
 from strands.storage.storage import StorageSearchResult
 from strands.types.exceptions import StorageError
 
-from tracefork_bedrock.strands.stored import Stored
-from tracefork_core.adapters import Patches, State, put_in_front
+from tracefork_core.adapters import Patches, State, Stored, put_in_front
 
 _NAMES = ("write", "read", "delete", "list", "search")
 

@@ -16,7 +16,8 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 - name the lanes of parallel branches: `take_lane` and `own_branches`, or `lane_here`, `branch_lane`
   and `restart_lane_numbers`;
 - store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
-- put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
+- put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself, and
+  `Stored` for what it reads and writes by keys;
 - record the framework's tools as exchanges: `tool_exchange`, `atool_stream` for those that yield,
   `Changes` for what they change besides returning a result, and `FrameworkValues`, or
   `ProgramValues`, to turn classes into data and back;
@@ -38,8 +39,9 @@ Outside a session all of it does nothing.
 `running_steps` how work in pieces is a step, `branches` what lanes are called, `attached` what is
 recorded in a session that is not ambient, `misses` how a divergence gets through a framework,
 `effects` what a tool may do, `late` when connections are made, `checkpointing` where checkpoints
-are kept, `stand_ins` what replaces state that outlives a run, `program_values` how objects of the
-program's classes are stored, and `formats` how the exchanges of an adapter's own seam read.
+are kept, `stand_ins` what replaces state that outlives a run, and `stored` what such a stand-in
+reads, `program_values` how objects of the program's classes are stored, and `formats` how the
+exchanges of an adapter's own seam read.
 """
 
 from __future__ import annotations
@@ -103,6 +105,7 @@ from tracefork_core.adapters.stand_ins import (
     undisturbed,
     upkeep,
 )
+from tracefork_core.adapters.stored import Stored
 from tracefork_core.checkpoints.contract import Checkpoints, RecordedRun
 from tracefork_core.exchange.contract import (
     Effect,
@@ -167,6 +170,7 @@ __all__ = [
     "SavedValue",
     "SavedWrite",
     "State",
+    "Stored",
     "ToolMark",
     "Values",
     "also_a",

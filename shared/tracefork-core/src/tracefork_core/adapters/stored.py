@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
-from tracefork_core.adapters import State, fork_point, undisturbed
+from tracefork_core.adapters.session_here import fork_point
+from tracefork_core.adapters.stand_ins import undisturbed
+from tracefork_core.exchange.contract import State
 
 
 class Stored:
