@@ -128,6 +128,6 @@ def test_two(worker):
 def test_a_worker_of_a_shared_fixture_asks_for_the_test_that_runs(suite: Suite) -> None:
     """A service that a module starts in a thread of its own is part of each test."""
     suite.write(WORKER)
-    assert suite.here("--tape-mode=once", "-W", "error").failed == set()
-    assert suite.here("-W", "error").failed == set()
+    assert suite.here("--tape-mode=once", "-W", "error::RuntimeWarning").failed == set()
+    assert suite.here("-W", "error::RuntimeWarning").failed == set()
     assert suite.asked == 4

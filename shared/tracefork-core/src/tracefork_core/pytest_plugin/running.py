@@ -14,12 +14,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Generator
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tracefork_core.errors import TraceforkError, UsageError
-from tracefork_core.pytest_plugin.handle import Handle
 from tracefork_core.pytest_plugin.keys import Keys
 from tracefork_core.pytest_plugin.options import default_mode, options_of
 from tracefork_core.pytest_plugin.outcome import Outcome
@@ -29,6 +28,9 @@ from tracefork_core.pytest_plugin.repeated import run_repeatedly
 from tracefork_core.pytest_plugin.shared_fixtures import SharedFixtures, is_of_suite
 from tracefork_core.pytest_plugin.summary import Summary
 from tracefork_core.pytest_plugin.taped import Taped
+
+if TYPE_CHECKING:
+    from tracefork_core.pytest_plugin.handle import Handle
 
 _taped = pytest.StashKey[Taped]()
 RUN = pytest.StashKey[int]()
@@ -69,6 +71,8 @@ class Running:
 
     def handle_of(self, item: Any) -> Handle:
         """Return what the fixture `tape` gives."""
+        from tracefork_core.pytest_plugin.handle import Handle  # Loaded here: it takes long.
+
         return Handle(self._open(item))
 
     @pytest.hookimpl(tryfirst=True)

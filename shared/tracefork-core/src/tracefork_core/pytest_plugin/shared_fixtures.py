@@ -26,7 +26,6 @@ from tracefork_core.pytest_plugin.places import name_of_fixture, tape_of_fixture
 from tracefork_core.pytest_plugin.plugin import BEGAN
 from tracefork_core.pytest_plugin.taped import Taped
 from tracefork_core.run.record import record
-from tracefork_core.run.rerun import rerun
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
@@ -98,6 +97,8 @@ class SharedFixtures:
                 f"tracefork: the fixture {name} asks for {request.method} {request.url}, and has "
                 f"no tape {path}. Record it: pytest --tape-mode=once."
             )
+
+        from tracefork_core.run.rerun import rerun  # Loaded here: it takes long.
 
         empty = self._empty_tape()
         # The clock and random values stay real: the tape has none of this fixture.

@@ -14,8 +14,6 @@ import pytest
 from tracefork_core.errors import TraceforkError, again
 from tracefork_core.masking.redactor import placeholder
 from tracefork_core.pytest_plugin import keys
-from tracefork_core.run.fork import Forking
-from tracefork_core.run.record import Recording
 from tracefork_core.run.replay import Replaying
 from tracefork_core.run.use_tape import TapeMode, TapeOfTest
 from tracefork_core.tape import Exchange, Tape
@@ -23,6 +21,8 @@ from tracefork_core.tape.rewrite import rewrite
 
 if TYPE_CHECKING:
     from tracefork_core.pytest_plugin.outcome import Outcome
+    from tracefork_core.run.fork import Forking
+    from tracefork_core.run.record import Recording
 
 
 class Taped(TapeOfTest):

@@ -15,19 +15,19 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from tracefork_core.errors import DivergenceError, UsageError
 from tracefork_core.explaining import divergence
-from tracefork_core.run.fork import Forking
 from tracefork_core.run.only_writer import only_writer
 from tracefork_core.run.record import Recording, record
 from tracefork_core.run.replay import Replaying, replay
-from tracefork_core.run.rerun import rerun
-from tracefork_core.run.rerun_changes import not_answered
 from tracefork_core.run.scope import Scope
 from tracefork_core.tape import Tape
 from tracefork_core.tape.rewrite import rewrite
+
+if TYPE_CHECKING:
+    from tracefork_core.run.fork import Forking
 
 TapeMode = Literal["none", "once", "new", "rewrite", "rerun"]
 """What a test does with its tape.
@@ -170,6 +170,8 @@ class TapeOfTest:
         return replay(self._existing(), strict=self._strict, **self._those(_REPLAYED))
 
     def _rerun(self) -> Scope[Any]:
+        from tracefork_core.run.rerun import rerun  # Loaded here: most runs are replays.
+
         self._new = self._beside("rerun")
         return rerun(
             self._existing(),
@@ -185,15 +187,20 @@ class TapeOfTest:
         new, self._new = self._new, None
         if new is None or not new.exists():
             return
-        if isinstance(self.run, Forking):
-            self._settle_branch(new, self.run, is_whole)
+        if not isinstance(self.run, Recording):
+            self._settle_branch(new, is_whole)
         elif is_whole:
             self.keep(new)
         else:
             self.refuse(new)
 
-    def _settle_branch(self, branch: Path, run: Forking, is_whole: bool) -> None:
+    def _settle_branch(self, branch: Path, is_whole: bool) -> None:
         __tracebackhide__ = True
+        from tracefork_core.run.fork import Forking
+        from tracefork_core.run.rerun_changes import not_answered
+
+        run = self.run
+        assert isinstance(run, Forking)
         with Tape.open(branch) as opened:
             left = not_answered(opened)
             if is_whole and self._mode == "rerun" and (run.live or left):
