@@ -12,7 +12,7 @@ import pytest
 
 from tracefork_core.cli.fork_options import WriteOptions
 
-from .conftest import OPENAI_AGENT, Shell
+from .conftest import OPENAI_AGENT, PLAIN_AGENT, Shell
 
 pytestmark = pytest.mark.many_processes
 
@@ -51,6 +51,23 @@ def test_a_divergence_is_said_once(shell: Shell) -> None:
     shell.edit("agent.py", "client = ", "raise KeyError('mine')\nclient = ")
     own = shell.tracefork("replay", "agent.tape", "agent.py")
     assert "KeyError: 'mine'" in own.err  # The agent's own error keeps its traceback.
+
+
+def test_a_recording_that_was_interrupted_replays_up_to_there(shell: Shell) -> None:
+    """The agent would go on where a person pressed Ctrl-C. That is no difference; a rerun goes on."""
+    shell.write("stopped.py", PLAIN_AGENT + "raise KeyboardInterrupt\n")
+    done = shell.tracefork("record", "-o", "agent.tape", "stopped.py")
+    assert (done.exit, "interrupted by Ctrl-C; a replay goes up to here" in done.err) == (130, True)
+    shell.write("stopped.py", PLAIN_AGENT.replace('"two"', '"two", "three"'))
+    again = shell.tracefork(*following(done.err))
+    assert again.exit == 3, again.err
+    assert "interrupted by Ctrl-C after 2 exchanges, and POST" in again.err
+    assert "diverged" not in again.err
+    shell.write("stopped.py", PLAIN_AGENT.replace('"two"', '"twice"'))
+    assert shell.tracefork(*following(done.err)).exit == 1  # Another request is a difference.
+    shell.write("stopped.py", PLAIN_AGENT.replace('"two"', '"two", "three"'))
+    rerun = shell.tracefork("rerun", "agent.tape", "--yes", "--allow-writes")
+    assert (rerun.exit, "2 reused · 1 asked" in rerun.err) == (0, True), rerun.err
 
 
 def test_what_offline_showed_is_asked_by_the_next_command(shell: Shell) -> None:

@@ -75,10 +75,14 @@ def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
 def cut_off(tape: Tape, exchange: Exchange) -> str:
     """Explain that the recording was cut off before the requested part of an exchange."""
     cut = f"tracefork: {tape.path} is incomplete: the recording was cut off"
-    if exchange.n < len(tape.exchanges):
+    if tape.complete:
+        cut = f"tracefork: the recording of {tape.path} was interrupted by Ctrl-C"
+    count = len(tape.exchanges)
+    counted = f"{count} exchange{'' if count == 1 else 's'}"
+    if exchange.n < count:
         return f"{cut} while exchange {exchange.n} was in flight. Everything before it replayed."
     return (
-        f"{cut} after {len(tape.exchanges)} exchanges, and {exchange.method} {exchange.url} is not "
+        f"{cut} after {counted}, and {exchange.method} {exchange.url} is not "
         "among them. It replays up to here."
     )
 

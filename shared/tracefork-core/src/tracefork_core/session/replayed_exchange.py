@@ -138,7 +138,7 @@ class ReplayedExchange:
 
     def _is_cut_off(self) -> bool:
         """Return whether the tape is cut off here. If so, the next turn comes after all others."""
-        if self._exchange.end != "open" or self._source.tape.complete:
+        if self._exchange.end != "open" or not self._source.tape.is_cut_off:
             return False
         self._turns = iter([self._turnstile.last_turn(self._exchange.n)])
         return True
@@ -146,7 +146,7 @@ class ReplayedExchange:
     def _unanswered(self) -> TraceforkError:
         """Poison the session: the agent reads more of this exchange than the tape holds."""
         exchange, tape = self._exchange, self._source.tape
-        if exchange.end != "open" or tape.complete:
+        if exchange.end != "open" or not tape.is_cut_off:
             return self._state.diverge(divergence.read_further(tape, exchange))
         return self._state.poison_with(ReplayError(divergence.cut_off(tape, exchange)))
 

@@ -233,7 +233,7 @@ class Source:
 
     def _missed(self, attempt: Attempt, line: str) -> Exchange | Divergence:
         tape, due, asked = self.tape, self._unused.due(line), attempt.masked
-        if not tape.complete and (due is None or line == UNORDERED):
+        if tape.is_cut_off and (due is None or line == UNORDERED):
             payload = ExchangePayload(len(tape.exchanges), asked.record)
             return Exchange(tape, payload, ExchangeAside(line, "", 0, url=asked.url), b"")
         left = self._unused.remaining()

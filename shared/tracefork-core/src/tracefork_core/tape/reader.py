@@ -224,6 +224,11 @@ class Tape:
         return self._contents.last(RECEIPT, msgspec.json.Decoder(Receipt).decode)
 
     @property
+    def is_cut_off(self) -> bool:
+        """Whether the recording ended before the agent did, by a crash or by Ctrl-C."""
+        return self.receipt is None or self.receipt.outcome == KeyboardInterrupt.__name__
+
+    @property
     def served(self) -> Served | None:
         """The request or task of a service that was recorded; None for any other run.
 

@@ -264,6 +264,8 @@ def _print_summary(
     if receipt.outcome != "ok" and not account.exchanges:
         words = f"  ! the agent ended with {receipt.outcome} before its first call"
         screen.note(console, words, screen.WARN)
+    elif receipt.outcome == KeyboardInterrupt.__name__:
+        console.print("  interrupted by Ctrl-C; a replay goes up to here")
     elif receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay must end the same way")
     elif outside := outside_words(receipt):
