@@ -136,13 +136,11 @@ def test_a_step_keeps_its_end_and_a_text_its_beginning() -> None:
     assert lines[0].endswith("…     1")
     assert all(line.cell_len == 40 for line in map(laid.line, rows))
     assert lines[1].endswith(" 1,234")
-    assert lines[2].startswith("… ▸ go "), "a path is cut between two steps"
 
 
-def test_long_names_leave_room_for_what_was_said() -> None:
-    """An error of a server is long, and so are lanes, steps and models."""
-    words = [Column(name, share=0.3) for name in ("lane", "step", "model")]
-    rows = [[Cell("x" * 40)] * 3 + [Cell("ConnectionError: " + "y" * 90)]]
-    line = Columns([*words, Column("content", rest=True)], rows, 80).line(rows[0])
-    assert line.cell_len == 80
-    assert "ConnectionError" in line.plain
+def test_a_column_leaves_whose_cells_are_cut_to_the_same() -> None:
+    """Lanes of crews differ in their middle, and say nothing once that is cut away."""
+    columns = [Column("lane", share=0.2, keeps_end=True), Column("content", rest=True)]
+    rows = [[Cell(f"main/run.{n}/call_the_model.1"), Cell(f"answer {n}")] for n in (1, 2)]
+    assert "lane" not in Columns(columns, rows, 60).head()[0].plain
+    assert "lane" in Columns(columns, rows, 200).head()[0].plain

@@ -54,7 +54,7 @@ def test_a_divergence_is_said_once(shell: Shell) -> None:
 
 
 def test_a_recording_that_was_interrupted_replays_up_to_there(shell: Shell) -> None:
-    """The agent would go on where a person pressed Ctrl-C. That is no difference; a rerun goes on."""
+    """The agent would go on where it was interrupted. That is no difference; a rerun goes on."""
     shell.write("stopped.py", PLAIN_AGENT + "raise KeyboardInterrupt\n")
     done = shell.tracefork("record", "-o", "agent.tape", "stopped.py")
     assert (done.exit, "interrupted by Ctrl-C; a replay goes up to here" in done.err) == (130, True)

@@ -61,7 +61,8 @@ class Column:
 class Columns:
     """The columns that a table shows, with their widths.
 
-    A column whose cells are all the same says nothing about a row, so it is left out.
+    A column whose cells are all the same says nothing about a row, so it is left out. So is one
+    whose cells all read the same once they are cut.
 
     Args:
         columns: the columns, one of which takes the rest.
@@ -71,11 +72,28 @@ class Columns:
 
     def __init__(self, columns: Sequence[Column], sample: Sequence[Sequence[Cell]], width: int):
         told = [_tells(column, [row[i].text for row in sample]) for i, column in enumerate(columns)]
-        self._shown = [i for i, is_told in enumerate(told) if is_told]
-        self._columns = [columns[i] for i in self._shown]
+        self._lay_out(columns, [i for i, is_told in enumerate(told) if is_told], sample, width)
+        same = {
+            i
+            for i, size in zip(self._shown, self._widths, strict=True)
+            if _reads_alike(columns[i], [row[i].text for row in sample], size)
+        }
+        if same:
+            shown = [i for i in self._shown if i not in same]
+            self._lay_out(columns, shown, sample, width)
+
+    def _lay_out(
+        self,
+        columns: Sequence[Column],
+        shown: Sequence[int],
+        sample: Sequence[Sequence[Cell]],
+        width: int,
+    ) -> None:
+        self._shown = shown
+        self._columns = [columns[i] for i in shown]
         natural = [
             max([cell_len(columns[i].title), *(cell_len(row[i].text) for row in sample)])
-            for i in self._shown
+            for i in shown
         ]
         self._widths = [
             size if column.share is None else min(size, max(_LEAST, int(width * column.share)))
@@ -125,6 +143,14 @@ def _tells(column: Column, texts: Sequence[str]) -> bool:
         return column.always or bool(texts[0] and not column.is_in_head)
     different = set(texts) - ({""} if column.is_in_head else set())
     return column.always or len(different) > 1
+
+
+def _reads_alike(column: Column, texts: Sequence[str], width: int) -> bool:
+    """Return whether all cells of a column read the same because they are cut."""
+    if column.always or column.rest or len(texts) < 2:
+        return False
+    cut = {_fitted(text, column, width, fills=False) for text in texts}
+    return len(cut) == 1 and len(set(texts)) > 1
 
 
 def _fitted(text: str, column: Column, width: int, *, fills: bool) -> str:
