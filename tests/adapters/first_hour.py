@@ -120,7 +120,7 @@ class FirstHour:
                 self.type(*("0" if word == "N" else word for word in command))
         (see,) = re.findall(r"^  see +tracefork (.*)$", card, re.MULTILINE)
         self.type(*shlex.split(see))
-        self.type("try", "hour.tape", "--at", "0", "--model", "gpt-5", *self.writes)
+        self.type("try", "hour.tape", "--at", "0", "--model", "gpt-5")
         packed = self.type("pack", "hour.tape")
         self.type("show", re.findall(r"packed (\S+)", packed)[0])
         blame = ("blame", "hour.tape", "--agent", "agent:main", "--oracle", "contains:delayed")
