@@ -50,12 +50,13 @@ def test_an_agent_that_fails_only_at_replay_shows_its_traceback(errs: Errs) -> N
 
 
 def test_an_extra_call_past_a_cut_off_recording_is_reported_as_such(errs: Errs) -> None:
-    """The tape replays up to its end."""
-    killed = "import os, signal\n" + (errs.folder / "agent.py").read_text()
-    errs.shell.write("killed.py", killed + "os.kill(os.getpid(), signal.SIGKILL)\n")
-    errs.shell.tracefork("record", "killed.py")
-    words = ["replay", "killed.tape", "agent.py", "--", "one", "two", "three"]
-    assert errs.runs("cut-off", *words).exit == 3
+    """The tape replays up to its end. So does one whose recording Ctrl-C ended."""
+    agent = "import os, signal\n" + (errs.folder / "agent.py").read_text()
+    for name, by, says in (("killed", "KILL", "cut-off"), ("stopped", "INT", "interrupted")):
+        errs.shell.write(f"{name}.py", f"{agent}os.kill(os.getpid(), signal.SIG{by})\n")
+        errs.shell.tracefork("record", f"{name}.py")
+        words = ["replay", f"{name}.tape", "agent.py", "--", "one", "two", "three"]
+        assert errs.runs(says, *words).exit == 3
 
 
 @pytest.mark.parametrize("command", ["fork", "try"])
