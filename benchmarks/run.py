@@ -42,6 +42,7 @@ MEASUREMENTS = (
     "in_pytest",
     "tape_size",
     "tape_access",
+    "comparing",
     "checkpoints",
     "forks",
     "known_truth",

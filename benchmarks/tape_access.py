@@ -97,9 +97,9 @@ def look(recorder: Recorder, path: str) -> Samples:
 
 def listing(recorder: Recorder, many: int, path: str) -> Samples:
     """Open a tape of many small exchanges and list them."""
-    writer = _writer(Path(path))
+    writer = new_writer(Path(path))
     for n in range(many):
-        _add(writer, n, b'{"question": %d}' % n, b'{"answer": %d}' % n)
+        add(writer, n, b'{"question": %d}' % n, b'{"answer": %d}' % n)
     writer.close(Receipt("", 0))
     found: Samples = {"open": [], "list": []}
     for _ in range(9):
@@ -113,11 +113,11 @@ def listing(recorder: Recorder, many: int, path: str) -> Samples:
 
 def append(recorder: Recorder, steps: int, path: str) -> Samples:
     """Return the seconds it takes to append each of the last exchanges."""
-    writer = _writer(Path(path))
+    writer = new_writer(Path(path))
     seconds = []
     for n, (asked, answered) in enumerate(exchanges(steps)):
         began = time.perf_counter()
-        _add(writer, n, asked, answered)
+        add(writer, n, asked, answered)
         seconds.append(time.perf_counter() - began)
     writer.close(Receipt("", 0))
     return {"appended": seconds[-_LAST:]}
@@ -138,7 +138,7 @@ def fork(recorder: Recorder, path: str, forks: int, folder: str) -> Samples:
             writer = TapeWriter(target, environment, parent=parent, at=at)
             for exchange in islice(parent.exchanges, at, at + _TAIL):
                 asked = exchange.request_body[:-3] + b' Or fork %d?"}]}' % number
-                _add(writer, exchange.n, asked, b"An answer to %d." % number)
+                add(writer, exchange.n, asked, b"An answer to %d." % number)
             writer.close(Receipt("", 0))
             found["fork"].append(time.perf_counter() - began)
             found["bytes"].append(target.stat().st_size)
@@ -147,7 +147,8 @@ def fork(recorder: Recorder, path: str, forks: int, folder: str) -> Samples:
     return found
 
 
-def _writer(path: Path) -> TapeWriter:
+def new_writer(path: Path) -> TapeWriter:
+    """Return a writer that does not wait for the disk."""
     writer = TapeWriter(path, describe())
     # The wait for the disk is not measured here; there is no public way to leave it out.
     assert isinstance(writer._file, TapeFile)
@@ -155,7 +156,8 @@ def _writer(path: Path) -> TapeWriter:
     return writer
 
 
-def _add(writer: TapeWriter, n: int, asked: bytes, answered: bytes) -> None:
+def add(writer: TapeWriter, n: int, asked: bytes, answered: bytes) -> None:
+    """Write one exchange."""
     request = RequestRecord("POST", _PATH, [("content-type", "application/json")], sha256(asked))
     aside = ExchangeAside("main", "benchmark", time.time_ns(), sizes=[len(answered)], end="eof")
     writer.begin(ExchangePayload(n, request), aside, asked)

@@ -89,8 +89,8 @@ def judge(first: Reading, second: Reading, past: Past) -> Judgement:
     before, after = past.before, past.after
     if first.operation != second.operation:
         sections = (Section("operation", first.operation, second.operation),)
-        before.add_answer(first)
-        after.add_answer(second)
+        before.add_exchange(first)
+        after.add_exchange(second)
         return Judgement("operation differs", "operation", sections)
     changed = list(differing(first.fixed, second.fixed))
     # What a model is told with each question is one change; what a tool is asked is its own.
