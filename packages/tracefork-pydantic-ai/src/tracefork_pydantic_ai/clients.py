@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.wrapper import WrapperModel
+
 from tracefork_core.adapters import Attached, Patches, bind_until_undo
 
 ATTACHED = Attached("pydantic_ai")
@@ -18,13 +21,23 @@ ATTACHED = Attached("pydantic_ai")
 
 def bind_clients(patches: Patches, model: Any) -> None:
     """Give a model clients that are recorded with `ambient=False` too, until an undo."""
-    if not ATTACHED.covers(model):
+    if not (ATTACHED.covers(model) or any(model is it for it in _models(*ATTACHED))):
         return
     client = getattr(model, "client", None)
     if type(client).__module__.startswith("botocore."):
         _attach_to_boto3(patches, client)
     for owner, name in _places(client):
         bind_until_undo(patches, owner, name)
+
+
+def _models(*given: Any) -> Iterator[Any]:
+    """Yield what is given, and the models that they ask."""
+    for one in given:
+        yield one
+        if isinstance(one, WrapperModel):
+            yield from _models(one.wrapped)
+        elif isinstance(one, FallbackModel):
+            yield from _models(*one.models)
 
 
 def _places(client: Any) -> Iterator[tuple[Any, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ KEYS = (
     *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY"),
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "OPENROUTER_API_KEY"),
 )
+SECRET = "k-secret-4711"
 QUESTION = '@call weather {"city": "Rome"}\n@then\n@say It is sunny in Rome, take a hat.'
 
 
@@ -67,22 +68,30 @@ def ask() -> Callable[..., str]:
 
 
 @pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set a key for each provider."""
+    for key in KEYS:
+        monkeypatch.setenv(key, SECRET)
+
+
+@pytest.fixture
 def twice(
-    server: ProviderServer, tape: Path, monkeypatch: pytest.MonkeyPatch
+    server: ProviderServer, tape: Path, keys: None, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., tuple[Any, Any]]:
     """Record a run, stop the provider, take the keys away and close the network, and replay it."""
 
-    def run(action: Callable[[], Any], keys: Sequence[str] = KEYS) -> tuple[Any, Any]:
-        for key in keys:
-            monkeypatch.setenv(key, "k-secret-4711")
-        with tracefork.record(tape):
+    def run(action: Callable[[], Any], *, ambient: bool = True) -> tuple[Any, Any]:
+        with tracefork.record(tape, ambient=ambient):
             recorded = action()
-        assert b"k-secret-4711" not in tape.read_bytes()
+        assert SECRET.encode() not in tape.read_bytes()
         assert server.requests
         server.stop()
-        for key in keys:
+        for key in KEYS:
             monkeypatch.delenv(key)
-        with closed_network() as network, tracefork.replay(tape, strict=True) as replayed:
+        with (
+            closed_network() as network,
+            tracefork.replay(tape, strict=True, ambient=ambient) as replayed,
+        ):
             again = action()
         assert network.attempts == []
         assert replayed.digest == replayed.tape.digest

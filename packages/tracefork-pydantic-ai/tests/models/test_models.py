@@ -1,4 +1,4 @@
-"""Each model of pydantic-ai is recorded and replayed without keys, whole and streamed."""
+"""Each model of pydantic-ai replays without keys: whole, streamed, and attached."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 import tracefork_core as tracefork
 from tracefork_core.providers.decode import model_call
+from tracefork_pydantic_ai import attach, detach
 from tracefork_testkit import ProviderServer
 
 
@@ -82,20 +83,31 @@ _DURATION = re.compile(r'"duration":"[^"]*"')
 """How long a failed attempt took: pydantic-ai measures it, and no model gets it."""
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("way", ["whole", "streamed", "attached"])
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_replays_without_keys_and_network(
     model: Callable[[str], Any],
-    stream: bool,
+    way: str,
     server: ProviderServer,
+    keys: None,
     twice: Callable[..., tuple[Any, Any]],
     ask: Callable[..., str],
     paths: Callable[[], list[str]],
     tape: Any,
 ) -> None:
-    """Each request is one exchange, a call of a model and in one model step; ids are the same."""
+    """Each request is one exchange, a call of a model and in one model step; ids are the same.
+
+    An attached model needs no ambient patching. Its client is older than the session.
+    """
     url = server.url
-    recorded, again = twice(lambda: ask(model(url), stream=stream))
+    if way == "attached":
+        kept = attach(model(url))
+        try:
+            recorded, again = twice(lambda: ask(kept), ambient=False)
+        finally:
+            detach(kept)
+    else:
+        recorded, again = twice(lambda: ask(model(url), stream=way == "streamed"))
     assert "sunny in Rome" in recorded
     assert _DURATION.sub("", again) == _DURATION.sub("", recorded)
     with tracefork.Tape.open(tape) as opened:

@@ -6,6 +6,7 @@ again for each event loop. So a client is bound where an attached object, or one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -43,6 +44,9 @@ class Attached:
 
     def __contains__(self, x: object) -> bool:
         return id(x) in self._held
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(tuple(self._held.values()))
 
     def covers(self, x: object) -> bool:
         """Return whether an object is attached, or runs inside of one that is."""
