@@ -26,6 +26,7 @@ ADK = "docs/how-to/debug-a-google-adk-agent.md"
 STRANDS = "docs/how-to/find-the-node-that-broke-a-strands-graph.md"
 AUTOGEN = "docs/how-to/debug-an-autogen-team.md"
 MAF = "docs/how-to/debug-an-agent-framework-workflow.md"
+PYDANTIC = "docs/how-to/debug-a-pydantic-ai-agent.md"
 TRAVEL = "docs/how-to/travel-in-a-langgraph-run.md"
 EXCEPTIONS = {
     ("README.md", "tracefork blame ticket"): "forks for half a minute; the first tutorial does it",
@@ -43,6 +44,7 @@ EXCEPTIONS = {
     (ADK, "tracefork blame"): "a minute; test_blame.py of the package does it in one process",
     (AUTOGEN, "tracefork blame"): "a minute; test_desks.py of the package does it in one process",
     (MAF, "tracefork blame"): "a minute; test_loan_desk.py of the package does it in one process",
+    (PYDANTIC, "tracefork blame"): "minutes; at night, and test_parcel_desk.py with few forks",
     (STRANDS, "tracefork blame"): "a minute; strands/test_blame.py does it in one process",
     (TRAVEL, "tracefork blame"): "the tutorial on LangGraph blames a run from its checkpoints",
     ("docs/reference/tape-format.md", ""): "tests/docs/test_tape_format.py reads a tape by it",
