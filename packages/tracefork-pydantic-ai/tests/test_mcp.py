@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,8 @@ try:
     from mcp.server import MCPServer as Server
 except ImportError:  # Before version 2 of mcp.
     from mcp.server.fastmcp import FastMCP as Server
+
+SERVER = Path(__file__).parents[2] / "tracefork-mcp" / "tests" / "servers" / "plain.py"
 
 Call = Callable[..., Any]
 
@@ -56,3 +60,38 @@ def test_a_server_in_the_same_process_is_not_called_again(
     assert recorded == again
     assert sorted(called) == ["Oslo", "Rome"]
     assert len([path for path in paths() if "tool:forecast" in path]) == 2
+
+
+def test_what_a_server_asks_its_client_is_asked_once(
+    agent: Call, ask: Call, model: Call, tmp_path: Path, twice: Call, paths: Call, server: Any
+) -> None:
+    """A sampling model's request is an exchange in the step of the agent that connected.
+
+    The handler of forms is the program's own code: it runs again, and no server is started.
+    """
+    counter = tmp_path / "counter.txt"
+    command = {"command": sys.executable, "args": [str(SERVER), str(counter)]}
+    filled: list[str] = []
+
+    async def fill_in(message: str, *_: Any) -> dict[str, str]:
+        filled.append(message)
+        return {"city": "Rome"}
+
+    def run() -> str:
+        toolset: MCPToolset[Any] = MCPToolset(
+            StdioTransport(**command, keep_alive=False),
+            sampling_model=model(),
+            elicitation_handler=fill_in,
+            init_timeout=60,
+        )
+        words = '@call ask {"question": "@say Four."}\n@call form {}\n@then\n@say Done.'
+        return str(ask(agent("helper", words, toolsets=[toolset])))
+
+    recorded, again = twice(run)
+    assert "the client said Four." in recorded
+    assert "filled in {'city': 'Rome'}" in recorded
+    assert recorded == again
+    assert sorted(counter.read_text().split("\n")) == ["", "call ask", "call form", "start"]
+    assert filled == ["Which city?"] * 2
+    assert len(server.requests) == 3
+    assert "agent:helper ▸ model:gpt-5-mini" in paths()

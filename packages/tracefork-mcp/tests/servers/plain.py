@@ -28,6 +28,7 @@ TOOLS = {
     "refuse": {},
     "report": {},
     "ask": {},
+    "form": {},
     "crash": {},
     "leave": {},
     "later": {},
@@ -104,6 +105,11 @@ def call(request: dict[str, Any]) -> None:
             messages = [{"role": "user", "content": content}]
             said = ask_client("sampling/createMessage", {"messages": messages, "maxTokens": 5})
             result = text(f"the client said {said['content']['text']} {uuid.uuid4().hex}")
+        case "form":
+            asked = {"type": "object", "properties": {"city": {"type": "string"}}}
+            params = {"message": "Which city?", "requestedSchema": asked}
+            filled = ask_client("elicitation/create", params)["content"]
+            result = text(f"the client filled in {filled} {uuid.uuid4().hex}")
         case "crash":
             os._exit(3)
         case "leave":
