@@ -100,5 +100,7 @@ try:
     status = 0
 except Exception:
     traceback.print_exc()
+if ENGINE == "prefect":
+    sys.exit(status)  # It stops its server.
 sys.stdout.flush()
-os._exit(status)  # The threads of an engine would keep the process.
+os._exit(status)  # The threads of DBOS would keep the process after an error.

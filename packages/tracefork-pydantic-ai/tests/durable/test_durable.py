@@ -64,9 +64,7 @@ def test_an_engine_that_knows_the_run_does_not_ask_again(run: Run) -> None:
 
 
 @pytest.mark.parametrize("engine", ["dbos", "prefect"])
-def test_an_attached_agent_replays_in_the_same_database(
-    engine: str, run: Run, server: Any
-) -> None:
+def test_an_attached_agent_replays_in_the_same_database(engine: str, run: Run, server: Any) -> None:
     """The ids of the engine are not on the tape, so each replay is a workflow of its own."""
     status, recorded, error = run(engine, "record", "first", "attached")
     assert status == 0, error

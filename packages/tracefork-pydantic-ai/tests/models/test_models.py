@@ -44,6 +44,7 @@ def google(url: str) -> Any:
 
 def bedrock(url: str) -> Any:
     """Ask over boto3, which tracefork-bedrock records."""
+    pytest.importorskip("boto3", reason="boto3 is installed beside the newest pydantic-ai")
     from pydantic_ai.models.bedrock import BedrockConverseModel
     from pydantic_ai.providers.bedrock import BedrockProvider
 
