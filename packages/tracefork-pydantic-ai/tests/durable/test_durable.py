@@ -33,7 +33,7 @@ def run(server: ProviderServer, tape: Path, tmp_path: Path) -> Run:
             env={**os.environ, **own},
             capture_output=True,
             text=True,
-            timeout=250,
+            timeout=500,
             check=False,
         )
         return done.returncode, done.stdout, done.stderr
