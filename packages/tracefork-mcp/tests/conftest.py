@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters.late_clients import pytest_unconfigure  # noqa: F401 - a hook of pytest
 from mcp import StdioServerParameters
 
 SERVERS = Path(__file__).with_name("servers")
