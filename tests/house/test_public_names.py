@@ -14,6 +14,7 @@ PUBLIC = {
     "tracefork_core": [
         "BoundaryError",
         "BoundaryWarning",
+        "Comparison",
         "DivergenceError",
         "Drifting",
         "Drop",
@@ -43,6 +44,7 @@ PUBLIC = {
         "bisect",
         "blame",
         "carry",
+        "diff",
         "fork",
         "record",
         "replay",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,61 +68,53 @@ def _answered(item: Item, text: str) -> Item:
     return item._replace(answered={**item.answered, "choices": [choice]})
 
 
-@pytest.mark.parametrize(
-    "kind", ["insert", "delete", "swap", "setting", "words", "answer", "error"]
-)
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(data=st.data())
-def test_one_planted_change_is_one_finding(kind: str, tape: Path, data: st.DataObject) -> None:
+KINDS = ("insert", "delete", "setting", "words", "answer", "error")
+
+
+def planted(kind: str, items: list[Item], at: int) -> tuple[Sequence[Item], Told]:
+    """Return a run with one change, and the one finding that it has to be."""
+    one, rest = items[at], items[at + 1 :]
+    asked = {"messages": [{"role": "user", "content": "What is it?"}]}
+    refused = one._replace(status=429, answered={"error": {"message": "slow down"}})
+    changed: list[Item]
+    expected: Told
+    changed, expected = {
+        "insert": ([singles(COUNT + 1)[-1], one], ("extra", None, at, "")),
+        "delete": ([], ("missing", at, None, "")),
+        "setting": ([_changed(one, temperature=1)], ("input differs", at, at, "/temperature")),
+        "words": ([_changed(one, **asked)], ("input differs", at, at, "/messages/0/content")),
+        "answer": ([_answered(one, "It is not.")], ("output differs", at, at, "answer")),
+        "error": ([refused], ("error differs", at, at, "error")),
+    }[kind]
+    return [*items[:at], *changed, *rest], expected
+
+
+def any_place(test: Callable[..., None]) -> Callable[..., None]:
+    """Try a test at a few places of a run."""
+    slow = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    patient = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=slow)
+    found: Callable[..., None] = patient(given(at=st.integers(8, COUNT - 9))(test))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@any_place
+def test_one_planted_change_is_one_finding(kind: str, tape: Path, at: int) -> None:
     """It has the right kind and pointer, wherever it is, and nothing else is found."""
     items = singles(COUNT)
-    at = data.draw(st.integers(8, COUNT - 9))
-    one, same_lane = items[at], items[at + 4]
-    other, expected = {
-        "insert": ([*items[:at], singles(COUNT + 1)[-1], *items[at:]], ("extra", None, at, "")),
-        "delete": ([*items[:at], *items[at + 1 :]], ("missing", at, None, "")),
-        "swap": (
-            [*items[:at], same_lane, *items[at + 1 : at + 4], one, *items[at + 5 :]],
-            ("operation differs", at, at + 4, "order"),
-        ),
-        "setting": (
-            [*items[:at], _changed(one, temperature=1), *items[at + 1 :]],
-            ("input differs", at, at, "/temperature"),
-        ),
-        "words": (
-            [
-                *items[:at],
-                _changed(one, messages=[{"role": "user", "content": "What is it?"}]),
-                *items[at + 1 :],
-            ],
-            ("input differs", at, at, "/messages/0/content"),
-        ),
-        "answer": (
-            [*items[:at], _answered(one, "It is not."), *items[at + 1 :]],
-            ("output differs", at, at, "answer"),
-        ),
-        "error": (
-            [
-                *items[:at],
-                one._replace(status=429, answered={"error": {"message": "slow down"}}),
-                *items[at + 1 :],
-            ],
-            ("error differs", at, at, "error"),
-        ),
-    }[kind]
-    found = compared(tape, items, other)
-    assert len(found.findings) == 1, told(found)
-    if kind == "swap":
-        # Either of the two may be said to have moved.
-        (moved,) = found.findings
-        assert (moved.kind, moved.pointer, moved.is_moved) == ("operation differs", "order", True)
-        assert {moved.first, moved.second} == {at, at + 4}
-    else:
-        assert told(found) == [expected]
+    other, expected = planted(kind, items, at)
+    assert told(compared(tape, items, other)) == [expected]
+
+
+@any_place
+def test_two_exchanges_that_changed_places_are_one_finding(tape: Path, at: int) -> None:
+    """Either of the two may be said to have moved."""
+    items = singles(COUNT)
+    other = list(items)
+    other[at], other[at + 4] = items[at + 4], items[at]  # Of the same lane.
+    (moved,) = compared(tape, items, other).findings
+    assert (moved.kind, moved.pointer, moved.is_moved) == ("operation differs", "order", True)
+    assert {moved.first, moved.second} == {at, at + 4}
 
 
 def test_another_answer_is_not_found_again_in_each_later_question(tape: Path) -> None:
