@@ -27,8 +27,8 @@ from tracefork_core.blaming.trials.units import Run, UnitName
 from tracefork_core.errors import UsageError
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.untaped import check_tools
-from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
+from tracefork_core.session.side_effects import Writes
 from tracefork_core.tape.branches import parent_name
 from tracefork_core.tape.creation import scratch_folder
 from tracefork_core.tape.rewrite import lay_beside

@@ -38,8 +38,8 @@ from tracefork_core.printable import printable
 from tracefork_core.providers import prices
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.untaped import check_tools
-from tracefork_core.session.forking import Writes, is_recorded_write, reading
 from tracefork_core.session.interventions import Edit, described
+from tracefork_core.session.side_effects import Writes, is_recorded_write, reading
 from tracefork_core.tape import Tape
 from tracefork_core.tape.branches import parent_name
 from tracefork_core.tape.rewrite import lay_beside

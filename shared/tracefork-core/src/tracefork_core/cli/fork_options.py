@@ -13,8 +13,8 @@ from tracefork_core.cli.options import Mask
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracefork_core.session.forking import Writes
     from tracefork_core.session.interventions import Edit
+    from tracefork_core.session.side_effects import Writes
 
 At = Annotated[
     str,

@@ -29,9 +29,10 @@ from tracefork_core.run.surroundings import other_versions
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.seams.libraries import check_kind
 from tracefork_core.seams.tools.named_tools import NamedTools
-from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, salts_of
+from tracefork_core.session.forking import GIVEN, Plan, checked, salts_of
 from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described
 from tracefork_core.session.session import Session
+from tracefork_core.session.side_effects import Writes
 from tracefork_core.tape import Exchange, Receipt, Tape, TapeWriter
 from tracefork_core.tape.event import BRANCH, Branch, Change, Stop
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tracefork_core.chance.guard.boundary import Mode as Boundary
 from tracefork_core.run.fork import BeforeLive, Forking, ForkScope, Options
 from tracefork_core.run.scope import Covers, Scope, Switches
-from tracefork_core.session.forking import Writes
+from tracefork_core.session.side_effects import Writes
 
 
 def rerun(

@@ -14,16 +14,14 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Literal
-from urllib.parse import unquote
 
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.kind import is_auxiliary
 from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.matching.attempt import Attempt
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
 from tracefork_core.session.prepared_exchange import recorded_answer
+from tracefork_core.session.side_effects import Writes, asks_model, may_write, refusal
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.event import Branch, RequestRecord, Stop
@@ -33,15 +31,10 @@ if TYPE_CHECKING:
     from tracefork_core.session.held_state import HeldState
     from tracefork_core.session.onward import Onward
 
-Writes = Literal["refuse", "stub", "allow"]
-"""What happens to a live call that may have side effects: an error, the recorded answer, or the
-call."""
-
 RECORDED, GIVEN = "recorded", "given"
 """How an exchange of a branch was answered if it was not live: from the tape, or by a change."""
 COUNTING = "counting"
 """Counts the live auxiliary exchanges of a fork: `Plan.calls` does not limit them."""
-_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,11 +280,11 @@ class Fork:
             return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
         if recorded and change is not None and not isinstance(change, Edit | Resample | Keep):
             return ForkStep(recorded, answer(change, request, recorded), answered=GIVEN)
-        is_write = _is_write(request, is_auxiliary=attempt.is_auxiliary, reads=self.plan.reads)
+        is_write = may_write(request, is_auxiliary=attempt.is_auxiliary, reads=self.plan.reads)
         if is_write and self.plan.writes != "allow":
             if recorded is not None and self.plan.writes == "stub":
                 return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
-            raise WriteError(_refused(request))
+            raise WriteError(refusal(request))
         if not attempt.is_auxiliary and self.counts[""] - self.counts[COUNTING] == self.plan.calls:
             self._over = self.overspent = True
             raise StoppedError(
@@ -310,7 +303,7 @@ class Fork:
 
             self._onward = self._onward or Onward(change, self.first)
             return self._onward.edit_of(request)
-        return tail if tail and _asks_model(request) else None
+        return tail if tail and asks_model(request) else None
 
 
 def stopped_before(attempt: Attempt, *, is_write: bool) -> Stop:
@@ -325,70 +318,6 @@ _Place = tuple[str, str, str]
 
 def _place(lane: str, request: RequestRecord) -> _Place:
     return lane, request.method, request.url.partition("?")[0]
-
-
-def _refused(request: Request) -> str:
-    return (
-        f"tracefork: the fork stopped before {request.method} {request.url.partition('?')[0]}, "
-        "because the call may repeat a side effect. Pass --allow-writes (writes='allow') to make "
-        f"it, or --stub-writes (writes='stub') to return its recorded result.{reading(request.url)}"
-    )
-
-
-def reading(url: str) -> str:
-    """Return how to say that what a refused request asks for only reads."""
-    names = tool_names(url)
-    if not names:
-        return (
-            " If a tool only reads, record it so: `tracefork record --tool MODULE:NAME=read`, or "
-            "@tracefork.tool(effect='read') above the function."
-        )
-    name = min(names, key=len)
-    return (
-        f" If it only reads, pass --reads {name} (reads=['{name}']), or declare it in the code: "
-        "@tracefork.tool(effect='read') above the function."
-    )
-
-
-def tool_names(url: str) -> frozenset[str]:
-    """Return the names of the tool that is asked at a URL: "github/find" and "find", say.
-
-    The name of a tool may have a place before it, a server's or a toolset's. A URL of HTTP asks for
-    no tool.
-    """
-    scheme, _, place = url.partition(":")
-    if place.startswith("//") or not scheme:
-        return frozenset()
-    return frozenset({unquote(place), unquote(place).rpartition("/")[2]})
-
-
-def _is_write(request: Request, *, is_auxiliary: bool, reads: frozenset[str]) -> bool:
-    """Return whether a request may have a side effect: unless it is known to read, it may."""
-    if reads and reads & tool_names(request.url):
-        return False
-    if request.effect is not None:
-        return request.effect == "write"
-    if request.method in _READS or is_auxiliary:
-        return False
-    return not _asks_model(request)
-
-
-def _asks_model(request: Request) -> bool:
-    from tracefork_core.providers.decode import is_model_call
-
-    return is_model_call(request.method, request.url, request.headers, request.body)
-
-
-def is_recorded_write(exchange: Exchange, reads: frozenset[str] = frozenset()) -> bool:
-    """Return whether a recorded exchange may have had a side effect; `reads` is as for a `Plan`."""
-    if reads and reads & tool_names(exchange.url):
-        return False
-    headers, body = tuple(exchange.request_headers), exchange.request_body
-    aside = exchange.aside
-    if aside.effect:
-        return aside.effect not in ("read", "pure")
-    request = Request(exchange.method, exchange.url, headers, body, aside.seam)
-    return _is_write(request, is_auxiliary=is_auxiliary(request.method, request.url), reads=reads)
 
 
 def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:

@@ -21,9 +21,9 @@ from tracefork_core.explaining.divergence import LEFTOVER
 from tracefork_core.inputs.standard_input import without_terminal
 from tracefork_core.run.fork import Forking, fork
 from tracefork_core.run.scope import Scope
-from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit, Intervention, Keep
 from tracefork_core.session.prepared_exchange import recorded_answer
+from tracefork_core.session.side_effects import Writes
 from tracefork_core.tape import Exchange, Tape
 
 Agent: TypeAlias = Callable[[], object]
