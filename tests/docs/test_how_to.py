@@ -81,7 +81,7 @@ def test_a_run_is_forked_as_the_guide_says(tmp_path: Path) -> None:
 def test_two_runs_are_compared_as_the_guide_says(tmp_path: Path) -> None:
     """A branch with its parent, two recordings, and what a model was told; git has the setting."""
     typed = follow("docs/how-to/compare-two-runs.md", tmp_path)
-    assert "no difference" in next(out for words, out in typed if words.endswith("again.tape"))
+    assert "no difference" in next(out for words, out in typed if words.endswith("later.tape"))
     settings = (tmp_path / "compare" / ".git" / "config").read_text()
     assert "show --text" in settings
     assert 'tracefork diff \\"$LOCAL\\"' in settings

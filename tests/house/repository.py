@@ -34,7 +34,6 @@ PULLED = {
 ASKS = {
     "tracefork-agent-framework": [
         "agent-framework-core",
-        "pydantic",
         "tracefork-core",
         "tracefork-mcp",
     ],
@@ -42,11 +41,10 @@ ASKS = {
         "autogen-agentchat",
         "autogen-core",
         "msgspec",
-        "pydantic",
         "tracefork-core",
         "tracefork-mcp",
     ],
-    "tracefork-bedrock": ["boto3", "msgspec", "tracefork-core"],
+    "tracefork-bedrock": ["boto3", "tracefork-core"],
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
     "tracefork-google-adk": [
         "google-adk",

@@ -29,7 +29,7 @@ def test_a_wheel_holds_the_module_its_types_and_its_licence(
         assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
     assert f"{package.module}/py.typed" in names
     assert {name.split("/")[0].partition("-")[0] for name in names} == {package.module}
-    assert not [name for name in names if "test_" in name or "/tests/" in name]
+    assert not [name for name in names if "/test_" in name or "/tests/" in name]
 
 
 def test_a_wheel_holds_every_source_file(package: Package, built: dict[str, Built]) -> None:

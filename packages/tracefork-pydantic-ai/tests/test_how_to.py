@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from adapters.desks import IS_NIGHT
-from docs.pages import PYDANTIC, follow
+from docs.pages import follow
 
 
 @pytest.mark.many_processes
@@ -15,6 +15,6 @@ def test_the_guide_works_as_written(tmp_path: Path) -> None:
 
     At night they are blamed, too, until the verdict is proven.
     """
-    typed = follow(PYDANTIC, tmp_path, whole=IS_NIGHT)
+    typed = follow("docs/how-to/debug-a-pydantic-ai-agent.md", tmp_path, whole=IS_NIGHT)
     (shown,) = (printed for command, printed in typed if " show " in command)
     assert "ask_clerk ▸ clerk ▸" in shown

@@ -15,8 +15,8 @@ from tracefork_core.providers.lenient import Json
 from tracefork_core.tape import Exchange, Tape
 
 How = Literal["injected", "dropped", "changed", "truncated"]
-_LEAST_KEPT = 20
-"""A text that was cut to fewer characters counts as changed."""
+_LEAST_CUT, _LONGEST_MARK = 20, 20
+"""The characters that a truncated text lacks, and those of the mark that it may have instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ def _between(
 
 
 def _is_cut(before: str, after: str) -> bool:
-    """Return whether a text is the beginning or the end of another, but for a mark of the cut."""
-    if not _LEAST_KEPT <= len(after) < len(before):
-        return False
-    return _shared(before, after) + _shared(before[::-1], after[::-1]) >= len(after) * 0.8
+    """Return whether a text is another without a part, but for a mark of the cut."""
+    kept = _shared(before, after) + _shared(before[::-1], after[::-1])
+    is_shorter = len(before) - len(after) >= _LEAST_CUT
+    return is_shorter and kept >= max(len(after) - _LONGEST_MARK, len(after) / 2)
 
 
 def _shared(before: str, after: str) -> int:
