@@ -164,6 +164,7 @@ async def run(url: str, do: Do) -> list[str]:
 
 _SETTINGS = settings(
     max_examples=EXAMPLES,
+    derandomize="TRACEFORK_REPEAT" not in os.environ,  # New programs are for the night.
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
