@@ -117,3 +117,6 @@ def test_git_compares_tapes_as_text(two: Shell) -> None:
     two.edit("agent.py", "Who delivers it?", "Who has it?")
     ok(two.tracefork("record", "agent.py", "-o", "agent.tape", "--overwrite"))
     assert "+  prompt: Who has it?" in git("diff", "--unified=0").splitlines()
+    compare = f'{shlex.quote(sys.executable)} -m tracefork_core diff "$LOCAL" "$REMOTE"'
+    git("config", "difftool.tracefork.cmd", compare)
+    assert "{+has+}" in git("difftool", "--no-prompt", "--tool=tracefork")
