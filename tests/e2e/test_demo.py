@@ -34,7 +34,7 @@ def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     assert "bit-exact" in replay["output"]
     assert "0 sockets" in replay["output"]
     assert show["output"].count("model ▸ ChatOpenAI") == 3
-    assert show["output"].count("▸ tools ▸ ") == 3
+    assert "(3 gpt-5-mini, 3 tool)" in show["output"]
     assert "ran in your process" not in show["output"]
     assert "/messages/0/content" in diverge["output"]
     assert "we send you another one" not in answer
