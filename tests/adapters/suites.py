@@ -121,8 +121,31 @@ class Suite:
         return Result(process.returncode, text)
 
 
+ASYNCIO = ("-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function")
+
+
+def recorded_and_replayed(
+    tests: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Suite, Result]:
+    """Record tests once with a key, and replay them without it; return how the replay ended.
+
+    The model's server is gone by then, and all tests have to end as they did while recorded.
+    """
+    quiet(monkeypatch)
+    with ProviderServer(nondeterministic=True) as server:
+        monkeypatch.setenv("PROVIDER", server.url)
+        suite = Suite(folder, server)
+        (folder / "test_agent.py").write_text(tests)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdefghijkl")
+        recorded = suite.here(*ASYNCIO, "--tape-mode=once")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    replayed = suite.here(*ASYNCIO)
+    assert replayed.outcomes == recorded.outcomes, recorded.text + replayed.text
+    return suite, replayed
+
+
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let inner suites load what they name, and be on nobody's build server."""
+    """Keep installed plugins and the settings of a build server out of inner suites."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     for name in ("CI", "TRACEFORK_TAPE_MODE", "OPENAI_API_KEY", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from adapters.suites import Suite, quiet
-
-from tracefork_testkit import ProviderServer
+from adapters.suites import ASYNCIO, recorded_and_replayed
 
 TESTS = """
 import os, pytest
@@ -41,25 +39,15 @@ def test_sync(tape):
 async def test_async():
     assert "It was delivered." in said(await desk.ainvoke({"messages": TASK}))
 """
-PLUGINS = ("-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function")
 
 
 def test_a_graph_is_recorded_once_and_replayed_without_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another prompt fails with the card, which names the step."""
-    quiet(monkeypatch)
-    with ProviderServer(nondeterministic=True) as server:
-        monkeypatch.setenv("PROVIDER", server.url)
-        suite = Suite(tmp_path, server)
-        (tmp_path / "test_agent.py").write_text(TESTS)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdefghijkl")
-        recorded = suite.here(*PLUGINS, "--tape-mode=once")
-        assert recorded.outcomes == {"test_sync": "passed", "test_async": "passed"}, recorded.text
-    monkeypatch.delenv("OPENAI_API_KEY")
-    replayed = suite.here(*PLUGINS)
-    assert replayed.outcomes == recorded.outcomes, replayed.text
+    suite, replayed = recorded_and_replayed(TESTS, tmp_path, monkeypatch)
+    assert replayed.outcomes == {"test_sync": "passed", "test_async": "passed"}, replayed.text
     suite.edit('desk.invoke({"messages": TASK', 'desk.invoke({"messages": TASK + "!"')
-    different = suite.here(*PLUGINS)
+    different = suite.here(*ASYNCIO)
     assert different.failed == {"test_sync"}
     assert "▸ model" in different.text

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from adapters.suites import Suite, quiet
-
-from tracefork_testkit import ProviderServer
+from adapters.suites import recorded_and_replayed
 
 TESTS = """
 import os, pytest
@@ -35,21 +33,11 @@ async def test_async(tape):
     assert len(tape.calls) == 2
     assert bool(RAN) == tape.is_live
 """
-PLUGINS = ("-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function")
 
 
 def test_an_agent_is_recorded_once_and_replayed_without_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tool runs once, as it is recorded."""
-    quiet(monkeypatch)
-    with ProviderServer(nondeterministic=True) as server:
-        monkeypatch.setenv("PROVIDER", server.url)
-        suite = Suite(tmp_path, server)
-        (tmp_path / "test_agent.py").write_text(TESTS)
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdefghijkl")
-        recorded = suite.here(*PLUGINS, "--tape-mode=once")
-        assert recorded.outcomes == {"test_async": "passed"}, recorded.text
-    monkeypatch.delenv("OPENAI_API_KEY")
-    replayed = suite.here(*PLUGINS)
-    assert replayed.outcomes == recorded.outcomes, replayed.text
+    _, replayed = recorded_and_replayed(TESTS, tmp_path, monkeypatch)
+    assert replayed.outcomes == {"test_async": "passed"}, replayed.text

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tracefork_core.blaming.oracles.judge import Judge
     from tracefork_core.blaming.report import Report
     from tracefork_core.chance.nondet_source import Drifting, NondetSource
+    from tracefork_core.comparing.assertions import assert_matches, assert_no_diff
     from tracefork_core.comparing.diff import Comparison, diff
     from tracefork_core.errors import (
         BoundaryError,
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
         WriteError,
     )
     from tracefork_core.exchange.carry import carry
-    from tracefork_core.run.assertions import assert_matches, assert_no_diff
     from tracefork_core.run.fork import Forking, fork
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
@@ -103,8 +103,8 @@ _HOMES = {
     "TraceforkError": "errors",
     "UsageError": "errors",
     "WriteError": "errors",
-    "assert_matches": "run.assertions",
-    "assert_no_diff": "run.assertions",
+    "assert_matches": "comparing.assertions",
+    "assert_no_diff": "comparing.assertions",
     "bind": "seams",
     "bisect": "blaming.bisect",
     "blame": "blaming.blame",

@@ -192,6 +192,21 @@ def test_an_additional_task_does_not_rename_the_others(tape: Path) -> None:
     assert {one.lane for one in found.findings} <= {"main/0", "main/6"}
 
 
+def test_a_run_matches_another_that_asked_the_same(tape: Path) -> None:
+    """In any order of lanes, and with other answers; another question is named, with its place."""
+    items = singles(24)
+    expected, made = (tape.with_name(name) for name in ("expected.tape", "made.tape"))
+    write(expected, items)
+    other = sorted(items, key=lambda item: item.lane)
+    write(made, [_answered(other[0], "It is not."), *other[1:]])
+    tracefork.assert_matches(made, expected)
+    write(made, [_changed(items[0], temperature=1), *items[1:]])
+    with pytest.raises(AssertionError, match=r"at exchange 0 \(chat: input differs /temperature\)"):
+        tracefork.assert_matches(made, expected)
+    with pytest.raises(AssertionError, match="missing"):
+        tracefork.assert_matches(write(made, items[1:]), expected)
+
+
 def test_nothing_against_nothing_is_no_proof(tape: Path) -> None:
     """Two tapes without an exchange are not called the same."""
     with pytest.raises(ReplayError, match="nothing to compare"):

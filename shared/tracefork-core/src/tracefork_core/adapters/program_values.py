@@ -30,7 +30,7 @@ class ProgramValues(FrameworkValues):
         self._known = {kind.__name__: kind for kind in kinds}
 
     def class_named(self, name: str) -> type | None:
-        """Return the class that a name on a tape stands for; None if there is none."""
+        """Return the class that a name on a tape stands for, or None."""
         return self._known.get(name)
 
     def fields(self, value: object) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ class Comparison:
     """The result of `diff`.
 
     Attributes:
-        findings: the differences, in the order in which they appear; empty if there is none.
+        findings: the differences in the order in which they appear; empty for equal runs.
         kinds: how many exchanges are of each kind; those of the same place once.
         after_other: how many exchanges are the same but follow another history.
         incidental: how many exchanges are the same but for clock and ids.
@@ -38,7 +38,7 @@ class Comparison:
 
     @property
     def first(self) -> Finding | None:
-        """The first difference; None if there is none."""
+        """The first difference, or None."""
         return self.findings[0] if self.findings else None
 
     def document(self) -> dict[str, object]:

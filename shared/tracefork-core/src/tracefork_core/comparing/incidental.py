@@ -119,11 +119,17 @@ class Incidental:
 def _spans(tape: Tape | None) -> Iterator[tuple[datetime, datetime]]:
     while tape is not None:
         started = tape.environment.started if tape.environment else 0
-        took = tape.receipt.took if tape.receipt else 0
+        took = tape.receipt.took if tape.receipt else _so_far(tape, started)
         if started:
             begin = datetime.fromtimestamp(started / 1e9, UTC)
             yield begin, begin + timedelta(microseconds=took / 1e3)
         tape = tape.parent
+
+
+def _so_far(tape: Tape, started: int) -> int:
+    """Return how long a run took that was cut off, or that still records."""
+    last = max((one.aside.started + (one.aside.took or 0) for one in tape.exchanges), default=0)
+    return max(0, last - started)
 
 
 def _has_digit(text: str) -> bool:

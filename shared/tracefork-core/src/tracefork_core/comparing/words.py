@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +26,10 @@ class Piece:
     mark: Mark
     text: str
 
+    def around(self, text: str) -> str:
+        """Return a text as this stretch is shown: `[-removed-]`, `{+added+}`, or as it is."""
+        return {"=": text, "-": f"[-{text}-]", "+": f"{{+{text}+}}"}[self.mark]
+
 
 def by_words(before: str, after: str) -> list[Piece]:
     """Return two texts as one, with what only one of them has marked."""
@@ -39,6 +43,19 @@ def by_words(before: str, after: str) -> list[Piece]:
             _add(found, "=", pieces[i])
         at, other = i + 1, j + 1
     return list(_without_shreds(found))
+
+
+def near(pieces: Sequence[Piece], kept: int) -> list[Piece]:
+    """Shorten what both texts have to so many characters on each side of a change."""
+    found = []
+    for i, piece in enumerate(pieces):
+        text = piece.text
+        if piece.mark == "=" and len(text) > 2 * kept:
+            start = text[:kept] if i else ""
+            end = text[-kept:] if i < len(pieces) - 1 else ""
+            text = f"{start} … {end}" if start and end else f"{start}…{end}"
+        found.append(Piece(piece.mark, text))
+    return found
 
 
 def by_places(before: Json, after: Json) -> list[tuple[str, str | None, str | None]]:

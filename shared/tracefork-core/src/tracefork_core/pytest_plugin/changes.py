@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tracefork_core.comparing.diff import Comparison, diff
 from tracefork_core.comparing.finding import Section
-from tracefork_core.comparing.words import by_places, by_words
+from tracefork_core.comparing.words import by_places, by_words, near
 from tracefork_core.tape import Tape
 
 _AROUND = 24
@@ -58,15 +58,8 @@ def _lines_of(section: Section) -> Iterator[str]:
 
 def _marked(before: str, after: str) -> str:
     """Return both texts as one, with `[-what is gone-]` and `{+what is new+}`."""
-    parts = []
-    for piece in by_words(before, after):
-        text = " ".join(piece.text.split("\n"))
-        if piece.mark == "=":
-            is_long = len(text) > 2 * _AROUND
-            parts.append(f"{text[:_AROUND]}…{text[-_AROUND:]}" if is_long else text)
-        else:
-            parts.append(f"[-{text}-]" if piece.mark == "-" else f"{{+{text}+}}")
-    return "".join(parts)
+    pieces = near(by_words(before, after), _AROUND)
+    return "".join(piece.around(" ".join(piece.text.split("\n"))) for piece in pieces)
 
 
 def _cut(line: str) -> str:

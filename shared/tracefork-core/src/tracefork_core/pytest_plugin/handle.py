@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracefork_core.providers import ToolCallPart, ToolCallResponsePart, model_call
 from tracefork_core.providers.prices import price_of
-from tracefork_core.run.assertions import assert_same_requests
 from tracefork_core.run.replay import Replaying
 from tracefork_core.tape import Exchange
 
@@ -76,7 +75,7 @@ class Handle:
         if taped.is_open and not self.is_live:
             answered: list[Exchange] = taped.scope.answered
             return answered
-        return taped.read()
+        return taped.so_far().exchanges
 
     @property
     def calls(self) -> list[ModelCall]:
@@ -127,13 +126,17 @@ class Handle:
         return total
 
     def assert_matches(self, expected: str | Path) -> None:
-        """Check that this run asked what another tape holds, in the same order.
+        """Check that this run asked what another tape holds: see `tracefork_core.assert_matches`.
 
         Raises:
             AssertionError: it did not; the text says where they differ.
         """
         __tracebackhide__ = True
-        assert_same_requests(self.exchanges, expected)
+        from tracefork_core.comparing.assertions import (
+            assert_matches,  # Loaded here: it takes long.
+        )
+
+        assert_matches(self._taped.so_far(), expected)
 
 
 def _called(calls: Sequence[ModelCall]) -> list[ToolCallPart]:

@@ -16,7 +16,7 @@ from tracefork_core.masking.redactor import placeholder
 from tracefork_core.pytest_plugin import keys
 from tracefork_core.run.replay import Replaying
 from tracefork_core.run.use_tape import TapeMode, TapeOfTest
-from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape import Tape
 from tracefork_core.tape.rewrite import rewrite
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ class Taped(TapeOfTest):
         self._readers = ExitStack()
         self.skipped = False
 
-    def read(self) -> list[Exchange]:
-        """Return what is on the tape so far; its bodies can be read until the test has ended."""
+    def so_far(self) -> Tape:
+        """Return the tape as far as it is written; it can be read until the test has ended."""
         path = self.path
         if self._scope is not None:
             assert self.run is not None
             path = self.run.tape.path if isinstance(self.run, Replaying) else self.run.path
-        return self._readers.enter_context(Tape.open(path)).exchanges
+        return self._readers.enter_context(Tape.open(path))
 
     def __enter__(self) -> Recording | Replaying | Forking:
         run = super().__enter__()

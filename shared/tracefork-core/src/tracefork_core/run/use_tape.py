@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 TapeMode = Literal["none", "once", "new", "rewrite", "rerun"]
 """What a test does with its tape.
 
-`none` replays it. `once` records it if there is none. `new` does that too, and asks live for what a
-run asks in addition. `rewrite` records it again. `rerun` asks live for all that differs, onto a
-branch, and leaves the tape as it is.
+`none` replays it. `once` records it if it does not exist. `new` does that too, and asks live for
+what a run asks in addition. `rewrite` records it again. `rerun` asks live for all that differs,
+onto a branch, and leaves the tape as it is.
 """
 
 VARIABLE = "TRACEFORK_TAPE_MODE"
@@ -255,7 +255,7 @@ class TapeOfTest:
 
 
 def _is_unasked() -> bool:
-    """Return whether this is a build server that nobody told to record."""
+    """Return whether this is a build server on which no mode was set."""
     return not os.environ.get(VARIABLE) and os.environ.get("CI", "").lower() not in _NO
 
 

@@ -7,8 +7,8 @@ answer is read.
 
 A fork follows the plan in `forking`, and `side_effects` says which calls it must not make.
 `interventions` are what it may change and `intervening` carries them out. `held_state` refuses
-requests that continue what a provider keeps otherwise. `onward` holds a change for the questions
-after it. `session_checkpoints` puts the saved states of a framework on the tape and answers from
-it, and `travel` continues a recording from another checkpoint. `session_states` puts on the tape
-what a run reads from databases, stores and caches of the user's own.
+requests that continue a conversation which the provider stored differently. `onward` holds a change
+for the questions after it. `session_checkpoints` puts the saved states of a framework on the tape
+and answers from it, and `travel` continues a recording from another checkpoint. `session_states`
+puts on the tape what a run reads from databases, stores and caches of the user's own.
 """

@@ -1,4 +1,4 @@
-"""Which requests of a fork may have a side effect, and what is said of one that was not made."""
+"""Decide which requests of a fork may have a side effect, and word the error of a refused one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def refusal(request: Request) -> str:
-    """Return what is said of a call that a fork did not make."""
+    """Return the error text for a call that a fork refuses."""
     return (
         f"tracefork: the fork stopped before {request.method} {request.url.partition('?')[0]}, "
         "because the call may repeat a side effect. Pass --allow-writes (writes='allow') to make "

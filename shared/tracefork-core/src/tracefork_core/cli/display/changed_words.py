@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
-from tracefork_core.comparing.words import Piece, by_places, by_words
+from tracefork_core.comparing.words import Piece, by_places, by_words, near
 from tracefork_core.providers.lenient import Json
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ _LEAST = 20
 _KEPT = 60
 """How many characters of a text stay on each side of a change."""
 _LONGEST = 100_000
+_STYLES = {"=": "default", "-": screen.BAD, "+": screen.GOOD}
 
 
 def changed_lines(before: Json, after: Json, console: Console, most: int | None) -> Iterator[Text]:
@@ -45,7 +46,7 @@ def _changes(before: Json, after: Json, *, whole: bool) -> Iterator[Text]:
 
     if before is None or after is None or (isinstance(before, str) and isinstance(after, str)):
         pieces = by_words(_text(before)[:_LONGEST], _text(after)[:_LONGEST])
-        yield _marked(pieces if whole else _near(pieces))
+        yield _marked(pieces if whole else near(pieces, _KEPT))
         return
     for pointer, one, other in by_places(before, after):
         line = Text(printable(pointer or "all of it"), "default").append("  ")
@@ -58,27 +59,8 @@ def _marked(pieces: list[Piece]) -> Text:
 
     line = Text()
     for piece in pieces:
-        words = printable(piece.text, lines=True)
-        if piece.mark == "-":
-            line.append(f"[-{words}-]", screen.BAD)
-        elif piece.mark == "+":
-            line.append(f"{{+{words}+}}", screen.GOOD)
-        else:
-            line.append(words)
+        line.append(piece.around(printable(piece.text, lines=True)), _STYLES[piece.mark])
     return line
-
-
-def _near(pieces: list[Piece]) -> list[Piece]:
-    """Shorten what did not change to what stands next to a change."""
-    found = []
-    for i, piece in enumerate(pieces):
-        text = piece.text
-        if piece.mark == "=" and len(text) > 2 * _KEPT:
-            start = text[:_KEPT] if i else ""
-            end = text[-_KEPT:] if i < len(pieces) - 1 else ""
-            text = f"{start} … {end}".strip(" ") if start and end else f"{start}…{end}"
-        found.append(Piece(piece.mark, text))
-    return found
 
 
 def _text(value: Json) -> str:

@@ -6,13 +6,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from tracefork_core.comparing.diff import diff
+from tracefork_core.comparing.finding import Kind
 from tracefork_core.run.replay import replay
-from tracefork_core.run.rerun_changes import difference
-from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape import Tape
+
+_ASKED: frozenset[Kind] = frozenset({"input differs", "operation differs", "missing", "extra"})
 
 
 def assert_no_diff(
@@ -47,38 +49,25 @@ def assert_no_diff(
         )
 
 
-def assert_matches(tape: str | Path, expected: str | Path) -> None:
-    """Check that two tapes hold the same requests, in the same order.
+def assert_matches(tape: str | Path | Tape, expected: str | Path) -> None:
+    """Check that a run asked what another tape holds, as `diff` compares the two.
+
+    Other answers are allowed, and so is what they bring into later questions.
 
     Raises:
-        AssertionError: they do not; the text says where they differ first.
+        AssertionError: it asked something else, more or less; the text says where first.
         UsageError: there is no such tape.
+        ReplayError: neither tape holds an exchange.
     """
     __tracebackhide__ = True
-    with Tape.open(tape) as made:
-        assert_same_requests(made.exchanges, expected)
-
-
-def assert_same_requests(made: Sequence[Exchange], expected: str | Path) -> None:
-    """Check that these exchanges ask what a tape holds, in the same order.
-
-    Raises:
-        AssertionError: they do not.
-    """
-    __tracebackhide__ = True
-    with Tape.open(expected) as tape:
-        for old, new in zip_longest(_compared(tape.exchanges), _compared(made)):
-            if new is None:
-                raise AssertionError(f"exchange {old.n} of {expected} was not asked for: {old!r}")
-            if old is None or old.request != new.request:
-                body = new.request_body if new.has_bodies else b""
-                raise AssertionError(
-                    f"this run differs from {expected}: {difference(new.url, body, old)}"
-                )
-
-
-def _compared(exchanges: Sequence[Exchange]) -> list[Exchange]:
-    return [one for one in exchanges if not one.is_auxiliary]
+    found = [one for one in diff(expected, tape).findings if one.kind in _ASKED]
+    if found:
+        first, path = found[0], tape.path if isinstance(tape, Tape) else tape
+        where = f"{first.kind} {first.pointer}".strip()
+        raise AssertionError(
+            f"this run differs from {expected} at exchange {first.place} ({first.operation}: "
+            f"{where}). To see it: tracefork diff {shlex.join(map(str, (expected, path)))}"
+        )
 
 
 def _listed(words: Path | Sequence[str]) -> list[str]:
