@@ -7,7 +7,7 @@ import random
 import pytest
 from adapters.suites import Suite
 
-from tracefork_core.pytest_plugin.repeated import FAIL, PASS, missing_runs, verdict_on
+from tracefork_core.blaming.engine.pass_rate import FAIL, PASS, missing_runs, verdict_on
 
 TESTS = """
 import json, pathlib, pytest

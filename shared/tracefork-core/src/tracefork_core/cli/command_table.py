@@ -14,6 +14,7 @@ GROUPS = {
         "record": "Run an agent live and record it on a tape.",
         "replay": "Run an agent again, with every answer taken from its tape.",
         "verify": "Prove that a tape replays, or that its file is undamaged.",
+        "ci": "Keep a folder of tapes, and check that all still replay.",
     },
     "Look": {
         "show": "Show the timeline of a tape, or one exchange in full.",
@@ -52,7 +53,19 @@ GROUPS = {
 SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 """What each command does, in the order of the help."""
 WITH_AGENT = frozenset(
-    {"record", "replay", "verify", "calibrate", "race", "rerun", "fork", "try", "blame", "bisect"}
+    {
+        "record",
+        "replay",
+        "verify",
+        "ci",
+        "calibrate",
+        "race",
+        "rerun",
+        "fork",
+        "try",
+        "blame",
+        "bisect",
+    }
 )
 """The commands that pass the words behind `--` to the agent."""
 RESTORING = frozenset({"replay", "rerun", "fork", "try"})

@@ -33,6 +33,12 @@ class AgentCommand(TyperCommand):
         return [self.usage]
 
 
+class AgentInFolder(AgentCommand):
+    """A command that records an agent into a folder, or all that the folder names."""
+
+    usage = "[OPTIONS] [SCRIPT.py [-- ARGS]]"
+
+
 class TapeAndAgent(AgentCommand):
     """A command that takes a tape, and optionally an agent."""
 

@@ -8,19 +8,15 @@ series is replayed the same way, and ends the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log
 from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-from tracefork_core.blaming.engine.intervals import rate_evalue
+from tracefork_core.blaming.engine.pass_rate import FAIL, PASS, missing_runs, verdict_on
 
 if TYPE_CHECKING:
     from tracefork_core.pytest_plugin.options import Options
-
-PASS, FAIL = "pass", "fail"
-_TO_FAIL = 0.95
 
 
 def run_repeatedly(
@@ -69,28 +65,6 @@ def _tear_down_shared(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     if call.excinfo is not None:
         report = item.ihook.pytest_runtest_makereport(item=item, call=call)
         item.ihook.pytest_runtest_logreport(report=report)
-
-
-def verdict_on(passed: int, failed: int, rate: float, confidence: float) -> str | None:
-    """Return what is known of the pass rate: at least `rate`, below it, or nothing yet.
-
-    That it is below is said with 95 % confidence at least: else one early failure would end a
-    series that might still pass.
-    """
-    runs, bad = passed + failed, 1 - rate
-    if rate_evalue(failed, runs, bad, above=False) >= 1 / (1 - confidence):
-        return PASS
-    if rate_evalue(failed, runs, bad, above=True) >= 1 / (1 - max(confidence, _TO_FAIL)):
-        return FAIL
-    return None
-
-
-def missing_runs(passed: int, failed: int, rate: float, confidence: float) -> int | None:
-    """Return how many runs more would do if all of them passed; None for very many."""
-    for more in range(1, 10 + 10 * ceil(-log(1 - confidence) / -log(rate))):
-        if verdict_on(passed + more, failed, rate, confidence) == PASS:
-            return more
-    return None
 
 
 def _rewrite(

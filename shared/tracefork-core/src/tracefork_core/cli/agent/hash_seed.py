@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeGuard
 
 VARIABLE = "PYTHONHASHSEED"
-_ANEW = "TRACEFORK_ANEW"
+ONCE = "TRACEFORKONCE"
 _LARGEST = 2**32 - 1
 
 is_own_process = False
@@ -28,7 +28,7 @@ is_own_process = False
 def choose() -> None:
     """Restart this process with a random seed, unless PYTHONHASHSEED holds one."""
     if not _was_started_anew() and not _is_seed(os.environ.get(VARIABLE)):
-        _start_anew(drawn(), {_ANEW: "1"})
+        _start_anew(drawn(), {ONCE: "1"})
 
 
 def drawn() -> str:
@@ -44,7 +44,7 @@ def restore_early(words: Sequence[str]) -> None:
     """
     names = (name for word in words if word[:1] != "-" for name in (word, f"{word}.tape"))
     path = next((name for name in names if os.path.isfile(name)), None)  # noqa: PTH113
-    if path is None or not is_own_process or _ANEW in os.environ:
+    if path is None or not is_own_process or ONCE in os.environ:
         return
     from pathlib import Path
 
@@ -63,7 +63,7 @@ def restore_early(words: Sequence[str]) -> None:
 def restore(seed: str | None) -> None:
     """Restart this process with a recorded seed if it has another one; None keeps its own."""
     if not _was_started_anew() and _is_seed(seed) and os.environ.get(VARIABLE) != seed:
-        _start_anew(seed, {_ANEW: "1"})
+        _start_anew(seed, {ONCE: "1"})
 
 
 def with_seed(environment: Mapping[str, str], seed: str | None) -> dict[str, str]:
@@ -80,7 +80,7 @@ def _is_seed(text: str | None) -> TypeGuard[str]:
 
 def _was_started_anew() -> bool:
     """Return whether this process was restarted already; it is never restarted twice."""
-    return os.environ.pop(_ANEW, None) is not None
+    return os.environ.pop(ONCE, None) is not None
 
 
 def _start_anew(seed: str, marks: Mapping[str, str]) -> None:

@@ -22,7 +22,7 @@ from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.card import print_differences
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
-from tracefork_core.errors import DivergenceError, SurroundingsWarning
+from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +61,12 @@ def replay(
         ),
     ] = None,
     strict: options.Strict = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="TAPE is a folder of `tracefork ci`: replay all of it, bit for bit."
+        ),
+    ] = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent again, with every answer taken from its tape.
@@ -70,6 +76,8 @@ def replay(
     tape on this machine, in the folder where it ran then. With --app, the app of a service handles
     the recorded request again, and its response must be the recorded one.
     """
+    if check:
+        return _check(Path(tape).absolute(), agent_words, strict=strict, as_json=as_json)
     path = tape_names.find(tape)
     as_asked = options.order_of(order)
     agent, folder = agent_words.read_for(path, ctx)
@@ -101,6 +109,20 @@ def replay(
     )
     typed = agent.words if agent_words.given or folder == here else ""
     return _perform(scope, recorded, agent, compared.matchers, typed, as_json=as_json)
+
+
+def _check(folder: Path, agent_words: options.AgentOrApp, *, strict: bool, as_json: bool) -> int:
+    """Replay all tapes that the manifest of a folder lists."""
+    from tracefork_core.cli.commands import ci
+    from tracefork_core.cli.gate import manifest
+
+    if agent_words.given:
+        raise UsageError(
+            "tracefork: --check takes a folder alone; its manifest names the agents. "
+            "`tracefork ci record SCRIPT.py` adds one."
+        )
+    gate = ci.check_folder(folder, manifest.read(folder), strict=strict, exact=True)
+    return ci.tell(gate, "replay", as_json=as_json)
 
 
 def _perform(

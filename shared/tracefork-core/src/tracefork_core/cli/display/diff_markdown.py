@@ -24,13 +24,19 @@ def print_markdown(found: Comparison, tapes: tuple[Tape, Tape], names: tuple[str
     lines = [f"### {one} ↔ {other}: {result}", "", *(f"- {line}" for line in counts(found)), ""]
     lines += [f"| | {one} | {other} |", "|---|---|---|"]
     lines += [f"| {' | '.join(map(escaped, row))} |" for row in rows(tapes, whole=False)]
+    screen.say_text("\n".join([*lines, *findings_markdown(found)]))
+
+
+def findings_markdown(found: Comparison) -> list[str]:
+    """Return what differs, as lines of Markdown."""
+    lines = []
     for finding in found.findings[:_SHOWN]:
         lines += ["", f"**{place(finding)}** {escaped(title(finding))}", ""]
         for section in finding.sections:
-            lines += [f"{escaped(section.name)}:", *_fenced(section.before, section.after)]
+            lines += [f"{escaped(section.name)}:", *_changes(section.before, section.after)]
     if len(found.findings) > _SHOWN:
         lines += ["", f"… {len(found.findings) - _SHOWN} more"]
-    screen.say_text("\n".join(lines))
+    return lines
 
 
 def escaped(text: str) -> str:
@@ -39,7 +45,7 @@ def escaped(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>()#|~!&" else char for char in words)
 
 
-def _fenced(before: Json, after: Json) -> list[str]:
+def _changes(before: Json, after: Json) -> list[str]:
     """Return what changed as a block of a diff, which no text in it can close."""
     removed, added = [], []
     if before is None or after is None or (isinstance(before, str) and isinstance(after, str)):
@@ -52,9 +58,14 @@ def _fenced(before: Json, after: Json) -> list[str]:
             removed += [] if one is None else [f"{pointer} {one}"]
             added += [] if other is None else [f"{pointer} {other}"]
     lines = [f"- {line}" for line in removed] + [f"+ {line}" for line in added]
-    text = printable("\n".join(lines)[:_LONGEST], lines=True)
+    return fenced("\n".join(lines), "diff")
+
+
+def fenced(text: str, language: str) -> list[str]:
+    """Return a text as a block of code, which nothing in it can close."""
+    text = printable(text[:_LONGEST], lines=True)
     fence = "`" * max(3, 1 + max((len(run) for run in _runs(text)), default=0))
-    return [f"{fence}diff", text, fence]
+    return [f"{fence}{language}", text, fence]
 
 
 def _runs(text: str) -> list[str]:

@@ -1,0 +1,122 @@
+"""The workers of a check: processes that replay tapes, several at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import msgspec
+
+from tracefork_core.cli.agent.child_python import Done, without_result
+from tracefork_core.cli.gate import worker
+from tracefork_core.cli.gate.manifest import Entry
+from tracefork_core.errors import ReplayError
+
+_TAIL = 20
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+class Worker:
+    """One worker process. Not safe for threads: each thread has its own."""
+
+    def __init__(self, setup: worker.Setup, environment: Mapping[str, str]) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own command line
+            [sys.executable, "-m", worker.__name__],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        self.closed = self._ask(setup, worker.Ready).closed
+
+    def replay(self, words: list[str], entry: Entry, folder: Path, *, fresh: bool = False) -> Done:
+        """Run `tracefork WORDS`, a replay of an entry with --json, and return its result."""
+        with tempfile.TemporaryDirectory(prefix="tracefork-ci-") as place:
+            out, err = Path(place, "stdout"), Path(place, "stderr")
+            files = str(out), str(err)
+            job = worker.Job(words, entry.form, entry.target, str(folder), *files, fresh)
+            status = self._ask(job, worker.Done).status
+            said = _text(err).splitlines()[-_TAIL:]
+            try:
+                document = json.loads(_text(out))
+            except (ValueError, RecursionError):
+                document = None
+        if not isinstance(document, dict):
+            reason: dict[str, object] = {"reason": without_result(status)}
+            return Done(ReplayError.exit_code, reason, said, broke_off=True)
+        return Done(status, document, said)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process.wait()
+
+    def _ask(self, question: msgspec.Struct, answer: type[_T]) -> _T:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(question) + b"\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = b""
+        if not line:
+            raise ReplayError(
+                f"tracefork: a worker of this check ended with status {self._process.wait()}. "
+                "Check one tape alone: tracefork ci replay NAME"
+            )
+        return msgspec.json.decode(line, type=answer)
+
+
+class Workers:
+    """The workers of one thread, by hash seed and network. A context manager."""
+
+    def __init__(self) -> None:
+        self._workers: dict[tuple[worker.Setup, str], Worker] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for one in self._workers.values():
+            one.close()
+
+    def worker(self, setup: worker.Setup, environment: Mapping[str, str]) -> Worker:
+        """Return the worker for an agent and a hash seed; start it if there is none yet."""
+        key = setup, environment.get("PYTHONHASHSEED", "")
+        if key not in self._workers:
+            self._workers[key] = Worker(setup, environment)
+        return self._workers[key]
+
+
+class PerThread(threading.local):
+    """The workers of the current thread, made when they are first needed."""
+
+    def __init__(self, all_of_them: list[Workers]) -> None:
+        self.workers = Workers()
+        all_of_them.append(self.workers)
+
+
+def _text(file: Path) -> str:
+    return file.read_bytes().decode("utf-8", "backslashreplace") if file.exists() else ""
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
