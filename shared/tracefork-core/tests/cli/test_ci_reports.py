@@ -51,6 +51,7 @@ def test_a_failure_is_an_annotation_at_its_line(gated: Shell) -> None:
 
 
 def test_junit_lists_each_tape(gated: Shell) -> None:
+    """A failure has its card, and an undecided tape was skipped."""
     gated.tracefork("ci", "record", "agent.py")
     gated.edit("support.py", "import openai", "import openai, no_such_module")
     gated.edit("agent.py", '"two"', '"three"')
@@ -88,6 +89,7 @@ httpx2.post(os.environ["PROVIDER"] + "/echo", json={"text": TEXT})
 
 
 def test_the_text_of_a_tape_is_the_same_for_an_equal_recording(gated: Shell) -> None:
+    """Clock and ids of the second recording are others."""
     done = gated.tracefork("ci", "normalize")
     assert done.exit == 0
     assert "● tapes/support.txt · new" in done.out
@@ -99,6 +101,7 @@ def test_the_text_of_a_tape_is_the_same_for_an_equal_recording(gated: Shell) -> 
 
 
 def test_the_text_of_a_changed_tape_differs_in_that_line(gated: Shell) -> None:
+    """One line goes, and one comes."""
     gated.tracefork("ci", "normalize")
     gated.edit("support.py", "Be brief.", "Be kind.")
     gated.tracefork("ci", "record")
@@ -123,6 +126,8 @@ def test_a_hundred_exchanges_are_small_as_text(shell: Shell) -> None:
 
 
 def test_what_changed_since_a_commit_is_listed(gated: Shell) -> None:
+    """By the kinds of differences, as text, Markdown and JSON."""
+
     def git(*words: str) -> None:
         settings = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
         subprocess.run(["git", *settings, *words], cwd=gated.folder, check=True)
@@ -146,6 +151,7 @@ def test_what_changed_since_a_commit_is_listed(gated: Shell) -> None:
 
 
 def test_a_baseline_that_is_nothing_is_an_error(gated: Shell, tmp_path: Path) -> None:
+    """An empty folder is a baseline without tapes."""
     done = gated.tracefork("ci", "diff", "--against", "no-such-thing")
     assert done.exit == 2
     assert "is neither a folder nor a commit" in done.err
@@ -176,6 +182,7 @@ raise SystemExit(1 if str(runs) in os.environ.get("FAILS", "").split() else 0)
 def test_live_runs_pass_fail_or_are_undecided(
     shell: Shell, runs: str, fails: str, verdict: str, words: str
 ) -> None:
+    """After each run it is asked whether the rate is known."""
     shell.write("agent.py", FLAKY)
     assert shell.tracefork("ci", "record", "agent.py").exit == 0
     live = ("--rerun", runs, "--pass-rate", "0.5")
@@ -188,10 +195,10 @@ def test_live_runs_pass_fail_or_are_undecided(
 def test_a_model_that_does_not_answer_is_undecided(shell: Shell) -> None:
     """The replay needs no model; a live run that reaches none says nothing about the agent."""
     with ProviderServer() as provider:
-        assert shell.tracefork("ci", "record", "agent.py", PROVIDER=provider.url).exit == 0
-    done = shell.tracefork("ci", "check", PROVIDER=provider.url)
-    assert done.exit == 0
-    done = shell.tracefork("ci", "check", "--rerun", "2", PROVIDER=provider.url)
+        gone = provider.url
+        assert shell.tracefork("ci", "record", "agent.py", PROVIDER=gone).exit == 0
+    assert shell.tracefork("ci", "check", PROVIDER=gone).exit == 0
+    done = shell.tracefork("ci", "check", "--rerun", "2", PROVIDER=gone)
     assert done.exit == 125
     assert "missing: a model that answers" in done.out
 

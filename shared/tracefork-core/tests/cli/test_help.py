@@ -80,6 +80,11 @@ def test_every_command_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -
     assert command.help
     for parameter in command.params:
         assert getattr(parameter, "help", None), f"{verb} {parameter.name} has no help"
+    for name, inner in getattr(command, "commands", {}).items():
+        assert main([verb, name, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert inner.help
+        assert all(getattr(parameter, "help", None) for parameter in inner.params), name
     assert "--json" in text
 
 
@@ -91,7 +96,9 @@ def test_every_command_is_in_the_reference(verb: str) -> None:
     sections = REFERENCE.read_text().split("\n## ")
     (section,) = (text for text in sections if text.startswith(f"`tracefork {verb}`\n"))
     command = get_command(import_module(f"tracefork_core.cli.commands.{verb}").app)
-    names = [name for option in command.params for name in option.opts if name.startswith("-")]
+    inner = getattr(command, "commands", {}).values()
+    options = [option for one in (command, *inner) for option in one.params]
+    names = [name for option in options for name in option.opts if name.startswith("-")]
     assert [name for name in names if f"`{name}" not in section] == []
 
 

@@ -45,6 +45,7 @@ AGENT_WORDS = ("agent.py", "http://x")
 COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "replay": [("run.tape", *AGENT_WORDS), ("run.tape", "--strict", *AGENT_WORDS), ("run.tape",)],
     "verify": [("--integrity", "run.tape"), ("run.tape", *AGENT_WORDS), ("--integrity", "gone")],
+    "ci": [("diff", ".", "--against", "."), ("check", "."), ("normalize", ".")],
     "show": [
         ("run.tape",),
         ("run.tape", "0"),
@@ -152,7 +153,8 @@ def test_no_command_prints_an_escape(
     """Methods, URLs, headers, failures, lanes, steps, states and packages are spelled out."""
     for made in ("forked", "redacted"):
         (evil.folder / f"{made}.tape").unlink(missing_ok=True)
-    command = (words[0], *as_json, *words[1:])
+    verbs = 2 if words[0] == "ci" else 1
+    command = (*words[:verbs], *as_json, *words[verbs:])
     if words[0] in IN_THIS_PROCESS:
         for name, value in evil.environment.items():
             monkeypatch.setenv(name, value)

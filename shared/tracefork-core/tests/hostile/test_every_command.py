@@ -45,6 +45,7 @@ WORDS: dict[str, list[str]] = {
         "show TAPE --checkpoint 1",
         "show TAPE --checkpoint 1 --json",
     ],
+    "ci": ["ci diff . --against .", "ci check ."],
     "ls": ["ls", "ls --json"],
     "tree": ["tree TAPE", "tree --json TAPE"],
     "fork": ["fork TAPE agent.py --at 0 --text no -o branch.tape"],
@@ -96,7 +97,7 @@ def chosen() -> dict[str, list[str]]:
 def wrong(result: dict[str, Any]) -> list[str]:
     """Return what a command did that none may do."""
     return [
-        *([f"exit {result['exit']}"] if result["exit"] not in (0, 1, 2, 3, 5) else []),
+        *([f"exit {result['exit']}"] if result["exit"] not in (0, 1, 2, 3, 5, 125) else []),
         *([f"{result['seconds']:.1f} s"] if result["seconds"] > SECONDS else []),
         *([f"{result['bytes'] / 2**20:.0f} MB"] if result["bytes"] > MEMORY else []),
         *([f"an error of {result['said']} bytes"] if result["said"] > SAID else []),

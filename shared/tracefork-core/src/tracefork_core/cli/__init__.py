@@ -8,5 +8,5 @@ before a tool runs again, `refused_write` says how a fork goes on after one, and
 completes command lines in a shell.
 
 `agent` runs the user's agent, `display` prints results. `race`, `calibrate` and `validate` hold
-the code that those commands run in processes of their own.
+the code that those commands run in processes of their own, and `gate` is `tracefork ci`.
 """
