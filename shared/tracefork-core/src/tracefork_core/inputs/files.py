@@ -309,6 +309,11 @@ def noting(files: FileNotes) -> Iterator[None]:
         notes.remove(files)
 
 
+def is_quiet() -> bool:
+    """Return whether this thread opens files for notes."""
+    return bool(_quiet.depth)
+
+
 class _Quiet(threading.local):
     """Whether this thread opens files for the notes themselves."""
 

@@ -10,6 +10,7 @@ import msgspec
 
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Failure, Head, Request
+from tracefork_core.inputs.side_effects import Watch
 from tracefork_core.masking.body import MaskedBody
 from tracefork_core.matching.attempt import Attempt
 from tracefork_core.session.tape_sink import Sink
@@ -22,6 +23,8 @@ from tracefork_core.tape.event import (
 
 CLOCK_HEADERS = frozenset({"date"})
 """Response headers whose value is a clock reading: kept beside the digest, not under it."""
+_TOOL = "tool"
+"""The seam of tools."""
 _NO_BODY = frozenset({204, 304})
 
 
@@ -86,6 +89,9 @@ class LiveExchange:
         self._lock = threading.Lock()
         sink.write(lambda tape: tape.begin(self._payload(), aside, form.body))
         sink.in_flight[n] = self.settle
+        self._watch = Watch(sink.masking.text) if request.seam == _TOOL and not answered else None
+        if self._watch is not None:
+            self._watch.begin()
 
     async def quiet(self) -> None:
         if not self._ended:
@@ -180,6 +186,8 @@ class LiveExchange:
         body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces = []
         self._aside.end = end
+        if self._watch is not None:
+            self._aside.side_effects = self._watch.end()
         self._aside.took = self._sink.wall_ns() - self._began
         self._aside.pace = self._pace if len(self._aside.sizes) > 1 else []
         payload = self._payload(hashlib.sha256(body).hexdigest(), failure)

@@ -6,9 +6,9 @@ import os
 import platform
 import re
 import sys
-from pathlib import Path
 
 from tracefork_core.patching.real_clock import real_time, time_ns
+from tracefork_core.tape import repository
 from tracefork_core.tape.event import Environment
 from tracefork_core.version import __version__
 
@@ -22,7 +22,9 @@ def describe() -> Environment:
         platform=platform.platform(),
         tracefork=__version__,
         packages=packages(),
-        git_commit=_git_commit(),
+        git_commit=repository.commit(),
+        git_dirty=repository.is_dirty(),
+        lockfile=repository.lockfile(),
         started=time_ns(),
         hash_seed=hash_seed(),
     )
@@ -60,42 +62,3 @@ def packages() -> dict[str, str]:
             if match:
                 versions.setdefault(match["name"].replace("_", "-").lower(), match["version"])
     return dict(sorted(versions.items()))
-
-
-def _git_commit() -> str | None:
-    """Read the commit from .git: a git process would count as a subprocess of the agent."""
-    try:
-        folder = Path.cwd()
-        for parent in (folder, *folder.parents):
-            if (parent / ".git").exists():
-                return _head(_git_folder(parent / ".git"))
-    except OSError:
-        pass  # .git is not readable, or the current folder is gone.
-    return None
-
-
-def _git_folder(git: Path) -> Path:
-    """Return the folder that `.git` stands for; in worktrees and submodules it is a file."""
-    if git.is_dir():
-        return git
-    return git.parent / _text(git).removeprefix("gitdir: ")
-
-
-def _head(git: Path) -> str | None:
-    head = _text(git / "HEAD")
-    if not head.startswith("ref: "):
-        return head or None
-    ref = head.removeprefix("ref: ")
-    common = git / _text(git / "commondir") if (git / "commondir").is_file() else git
-    if (common / ref).is_file():
-        return _text(common / ref)
-    packed = common / "packed-refs"
-    if packed.is_file():
-        for line in _text(packed).splitlines():
-            if line.endswith(f" {ref}"):
-                return line.split()[0]
-    return None
-
-
-def _text(file: Path) -> str:
-    return file.read_text(errors="replace").strip()

@@ -61,6 +61,28 @@ class ExchangePayload(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
     failure: FailureRecord | None = None
 
 
+class FileChange(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A file that a tool changed: SHA-256 of its first MiB before and after; None if missing."""
+
+    path: str
+    before: str | None = None
+    after: str | None = None
+
+
+class SideEffects(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a call of a tool changed besides returning a result.
+
+    Attributes:
+        files: the files that differ.
+        unseen: what may have changed others: "subprocess git", "a thread".
+        more: how many files were not noted, because there were too many.
+    """
+
+    files: list[FileChange] = []
+    unseen: list[str] = []
+    more: int = 0
+
+
 class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     """The recording of one exchange. Times are nanoseconds since the epoch; durations nanoseconds.
 
@@ -87,6 +109,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
         in_step: the lane, counted from the start of the framework's step, if that differs.
         auxiliary: whether a replay may send more or fewer of such requests: token counts, reports.
         rounds: rounds of the event loop from its cancellation to its end.
+        side_effects: what a tool changed; None if it was not watched.
         unsearched: "request", "response" or both: bodies whose content coding could not be removed,
             so that they were not searched for secrets.
     """
@@ -114,6 +137,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     auxiliary: bool = False
     rounds: int = 0
     unsearched: list[str] = []
+    side_effects: SideEffects | None = None
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -182,6 +206,8 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     pattern (never its text), and the version of the known tokens. `hash_seed` is the PYTHONHASHSEED
     of the process; None if its hashes were random. `tools` names the functions that were made
     tools, with `=` and their effect if it was declared, and `tools_of` the tables of such.
+    `git_dirty` says whether files that git tracks differed from the commit; None if that is not
+    known. `lockfile` is the nearest file that pins packages, as its name and SHA-256.
     """
 
     python: str
@@ -189,6 +215,8 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     tracefork: str
     packages: dict[str, str] = {}
     git_commit: str | None = None
+    git_dirty: bool | None = None
+    lockfile: tuple[str, str] | None = None
     command: list[str] = []
     started: int = 0
     masks: list[str] = []

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 import warnings
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,20 +14,25 @@ import typer
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.agent import Agent
-from tracefork_core.cli.agent.app import Response, compared_response
+from tracefork_core.cli.agent.app import compared_response
 from tracefork_core.cli.agent.ending import failure
 from tracefork_core.cli.agent.hard_exit import Outcome
-from tracefork_core.cli.display import figures, screen
-from tracefork_core.cli.display.card import print_differences
-from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
+from tracefork_core.cli.display import screen
+from tracefork_core.cli.display.replay_report import (
+    Recorded,
+    Verdict,
+    document,
+    print_verdict,
+    read_recorded,
+    tell_diverged,
+)
+from tracefork_core.cli.exits import DIFFERENT, FAILED, SAME
+from tracefork_core.cli.modes.mode import Mode, ModeOptions
+from tracefork_core.cli.modes.mode_run import ModeRun
 from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tracefork_core.cli.agent.ending import Ending
-    from tracefork_core.cli.display.account import Account
     from tracefork_core.run.replay import Replaying
     from tracefork_core.run.scope import Scope
 
@@ -43,6 +47,7 @@ def replay(
     tape: options.TapeName,
     agent_words: options.AgentOrApp,
     compared: options.ReplayOptions,
+    modes: ModeOptions,
     boundary: options.Boundary = None,
     speed: Annotated[
         float | None,
@@ -79,13 +84,19 @@ def replay(
     if check:
         return _check(Path(tape).absolute(), agent_words, strict=strict, as_json=as_json)
     path = tape_names.find(tape)
+    modes.check()
+    if modes.chosen == Mode.DRY_RUN:
+        return _dry_run(path, modes, agent_words, as_json=as_json)
     as_asked = options.order_of(order)
     agent, folder = agent_words.read_for(path, ctx)
-    recorded = _read(path, compared.mask or [])
+    recorded = read_recorded(path, compared.mask or [])
     hash_seed.restore(recorded.hash_seed)  # This may restart the process.
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
     from tracefork_core.run.replay import replay as replaying
 
+    mode = ModeRun.of(path, modes) if modes.mode or modes.bundle else None
+    if mode is not None and not compared.allow:
+        mode.close_network()
     if not agent_words.given:
         note = f"· running as recorded: {agent.words} (in {folder})"
         screen.stderr().print(note, style=screen.DIM, soft_wrap=True)
@@ -108,7 +119,31 @@ def replay(
         scope="process",
     )
     typed = agent.words if agent_words.given or folder == here else ""
-    return _perform(scope, recorded, agent, compared.matchers, typed, as_json=as_json)
+    with mode.verifying() if mode else nullcontext():
+        return _perform(scope, recorded, agent, compared.matchers, typed, mode, as_json=as_json)
+
+
+def _dry_run(
+    path: Path, modes: ModeOptions, agent_words: options.AgentOrApp, *, as_json: bool
+) -> int:
+    """Check a tape without running anything, and write its evidence if that was asked for."""
+    from tracefork_core.cli.modes import modes_report
+    from tracefork_core.cli.modes.dry_run import dry_run
+    from tracefork_core.cli.modes.mode_run import write_evidence
+
+    if agent_words.given:
+        raise UsageError("tracefork: --mode dry-run runs nothing. Leave the agent out.")
+    found = dry_run(path)
+    more = modes_report.document(Mode.DRY_RUN, found.actions, found.patch)
+    checked = {"problems": found.problems, "unknown": found.unknown, **more}
+    if modes.bundle is not None:
+        write_evidence(path, modes.bundle, {"exit": found.exit, **checked})
+    if as_json:
+        head = {"command": "replay", "exit": found.exit, "tape": str(path)}
+        screen.say_json({**head, "tape_digest": found.digest, **checked})
+    else:
+        modes_report.print_dry_run(found, tape_names.shown(path))
+    return found.exit
 
 
 def _check(folder: Path, agent_words: options.AgentOrApp, *, strict: bool, as_json: bool) -> int:
@@ -127,10 +162,11 @@ def _check(folder: Path, agent_words: options.AgentOrApp, *, strict: bool, as_js
 
 def _perform(
     scope: Scope[Replaying],
-    recorded: _Recorded,
+    recorded: Recorded,
     agent: Agent,
     matchers: list[str],
     typed: str,
+    mode: ModeRun | None,
     *,
     as_json: bool,
 ) -> int:
@@ -145,13 +181,16 @@ def _perform(
             with screen.stdout_kept(as_json):
                 run, ending = outcome()
         except DivergenceError as error:
-            return _diverged(error, recorded, agent, typed, as_json=as_json)
+            return tell_diverged(error, recorded, agent, typed, as_json=as_json)
         seconds = time.perf_counter() - began
         verdict = _judge(recorded, run, ending, agent, matchers, seconds)
+        if mode is not None:
+            verdict = mode.judged(verdict)
         if as_json:
-            screen.say_json(_document(recorded, verdict))
+            more = mode.document() if mode else {}
+            screen.say_json({**document(recorded, verdict), **more})
         else:
-            _print(recorded, verdict)
+            print_verdict(recorded, verdict)
         return verdict.exit
 
     def is_stopped(run: Replaying) -> bool:
@@ -160,64 +199,14 @@ def _perform(
     return report(lambda: agent.run_under(scope, show=True, told=report, is_stopped=is_stopped))
 
 
-_RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED: "interrupted"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """What a tape says about its recording; `outcome` is None if the recording was cut off."""
-
-    path: Path
-    shown: str
-    exchanges: int
-    digest: str
-    outcome: str | None
-    status: int | None
-    hash_seed: str | None
-    mask: tuple[str, ...]
-
-    @property
-    def complete(self) -> bool:
-        return self.outcome is not None
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """The result of a replay that did not diverge."""
-
-    exit: int
-    run: Replaying
-    ending: Ending
-    matchers: list[str]
-    seconds: float
-    reason: str | None
-    response: Response | None
-
-
-def _read(path: Path, mask: Sequence[str]) -> _Recorded:
-    from tracefork_core.tape import Tape
-
-    with Tape.open(path) as tape:
-        return _Recorded(
-            path,
-            tape_names.shown(path),
-            len(tape.exchanges),
-            tape.digest,
-            tape.receipt.outcome if tape.receipt else None,
-            tape.receipt.status if tape.receipt else None,
-            tape.hash_seed,
-            tuple(mask),
-        )
-
-
 def _judge(
-    recorded: _Recorded,
+    recorded: Recorded,
     run: Replaying,
     ending: Ending,
     agent: Agent,
     matchers: list[str],
     seconds: float,
-) -> _Verdict:
+) -> Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
     asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
     # Where a fork was stopped, what the agent made of that is no end of its own.
@@ -233,171 +222,4 @@ def _judge(
     if problem is None and response is not None and (differs := response.difference):
         problem = DIFFERENT, differs
     code, reason = problem or (SAME, None)
-    return _Verdict(code, run, ending, matchers, seconds, reason, response)
-
-
-def _diverged(
-    error: DivergenceError, recorded: _Recorded, agent: Agent, typed: str, *, as_json: bool
-) -> int:
-    from tracefork_core.cli.display.card import card_document, print_card
-
-    divergence = replace(error.divergence, tape=recorded.shown)
-    if as_json:
-        screen.say_json(
-            {
-                "command": "replay",
-                "exit": DIFFERENT,
-                "result": "different",
-                "tape": str(recorded.path),
-                "of": recorded.exchanges,
-                "tape_digest": recorded.digest,
-                "complete": recorded.complete,
-                "agent": agent.words,
-                "divergence": card_document(divergence, typed),
-            }
-        )
-    else:
-        print_card(screen.stderr(), divergence, agent=typed)
-        if (response := compared_response(recorded.path, recorded.mask, agent)) is not None:
-            _print_response(response)
-    return DIFFERENT
-
-
-def _saved(recorded: _Recorded) -> Account | None:
-    from tracefork_core.cli.display.account import saved
-    from tracefork_core.tape import Tape
-
-    with Tape.open(recorded.path) as tape:
-        return saved(tape)
-
-
-def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
-    from tracefork_core.cli.display.account import dollars
-
-    run, account = verdict.run, _saved(recorded)
-    return {
-        "command": "replay",
-        "exit": verdict.exit,
-        "result": _RESULTS[verdict.exit],
-        "reason": verdict.reason,
-        "tape": str(recorded.path),
-        "exchanges": run.exchanges,
-        "of": recorded.exchanges,
-        "digest": run.digest,
-        "tape_digest": recorded.digest,
-        "bit_exact": _is_exact(recorded, run),
-        "complete": recorded.complete,
-        "sockets": run.sockets,
-        "subprocesses": run.subprocesses,
-        "blind_spots": run.unwatched,
-        "matchers": verdict.matchers,
-        "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
-        "clock_misses": run.clock_misses,
-        "leaks": run.leaks,
-        "moved": run.moved,
-        "reordered": run.reordered,
-        "entropy_misses": run.entropy_misses,
-        "auxiliary_misses": run.auxiliary_misses,
-        "auxiliary_left": run.auxiliary_left,
-        "differences": run.differences,
-        "stop": run.stop.words if run.stop else None,
-        "untaped": run.untaped,
-        "response": verdict.response.document() if verdict.response else None,
-        "completed": run.completed,
-        "seconds": verdict.seconds,
-        "saved_usd": dollars(account.cost if account else None),
-        "divergence": None,
-    }
-
-
-def _print(recorded: _Recorded, verdict: _Verdict) -> None:
-    from rich.text import Text
-
-    from tracefork_core.run.captured import EMPTY
-
-    console, run = screen.stderr(), verdict.run
-    share = f"{run.exchanges} of {figures.several(recorded.exchanges, 'exchange')}"
-    sockets = figures.several(run.sockets, "socket")
-    if verdict.exit != SAME:
-        head = Text("✗ ", screen.BAD).append(printable(verdict.reason or ""), "default")
-        console.print(head.append(f" · {share} replayed · {sockets}"), soft_wrap=True)
-        if verdict.response is not None:
-            _print_response(verdict.response)
-        if not isinstance(verdict.ending.error, Exception):  # Its traceback has them.
-            print_differences(console, run.differences)
-        console.print(
-            Text("  see   ", screen.DIM).append(_see(recorded), "default"), soft_wrap=True
-        )
-        return
-    if not recorded.exchanges:
-        console.print(f"· {EMPTY} · {sockets}", soft_wrap=True)
-        for note in _notes(recorded, verdict):
-            screen.note(console, f"  {note}")
-        return
-    exact = "bit-exact" if _is_exact(recorded, run) else "alike"
-    account = _saved(recorded)
-    spared = " and ".join(reversed(account.spending)) if account else ""
-    saved = f"$0 (saved {spared})" if spared else "$0"
-    facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
-    console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"), soft_wrap=True)
-    for note in (f"digest {figures.digest(run.digest)}", *_notes(recorded, verdict)):
-        screen.note(console, f"  {note}")
-    print_differences(console, run.differences)
-
-
-def _print_response(response: Response) -> None:
-    for note in response.notes():
-        screen.stderr().print(f"  {printable(note)}", soft_wrap=True)
-
-
-def auxiliary_words(left: int, misses: int) -> str:
-    """Return how the token counts differed from those on the tape; empty if they did not."""
-    words = [f"{left} not requested"] if left else []
-    words += [f"{misses} not on the tape (refused)"] if misses else []
-    return ", ".join(words)
-
-
-def _is_exact(recorded: _Recorded, run: Replaying) -> bool:
-    return run.digest == recorded.digest and not run.auxiliary_misses
-
-
-def _see(recorded: _Recorded) -> str:
-    return f"tracefork show {shlex.quote(recorded.shown)}"
-
-
-def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
-    """Return what a user should know about a replay that succeeded."""
-    from tracefork_core.cli.display.coverage import subprocess_words, unseen_words
-    from tracefork_core.run.untaped import untaped_words
-
-    notes, run = [], verdict.run
-    if run.digest != recorded.digest:
-        matchers = f"; not compared: {', '.join(verdict.matchers)}" if verdict.matchers else ""
-        notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
-    if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
-        notes.append(f"same as recorded, except for token counts: {words}")
-    if run.moved:
-        more = f" (and {len(run.moved) - 1} more)" if len(run.moved) > 1 else ""
-        notes.append(f"! {run.moved[0]}{more}; --strict refuses that")
-    if verdict.response is not None:
-        notes.append(f"the app answered {verdict.response.words}")
-    if not recorded.complete:
-        notes.append("incomplete: the recording was cut off; the part on the tape was replayed")
-    elif run.stop is not None:
-        notes.append(f"the fork was {run.stop.words}: the branch ends there")
-    elif recorded.outcome != "ok":
-        notes.append(f"the agent failed with {recorded.outcome}, as it did in the recording")
-    notes += [f"! not on the tape: {leak}" for leak in run.leaks]
-    if tools := run.untaped:
-        notes.append(f"! {untaped_words(tools, 'This replay ran {} again.')}")
-    if run.subprocesses:
-        notes.append(
-            f"! not captured: {subprocess_words(run.subprocesses)} (--no-subprocess refuses them)"
-        )
-    if unseen := run.unwatched:
-        notes.append(unseen_words(unseen))
-    if misses := run.clock_misses:
-        notes.append(f"{figures.several(misses, 'clock read')} had no recorded value")
-    if misses := run.entropy_misses:
-        notes.append(f"{figures.several(misses, 'random draw')} had no recorded value")
-    return [printable(note) for note in notes]
+    return Verdict(code, run, ending, matchers, seconds, reason, response)

@@ -13,10 +13,10 @@ import typer
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import child_python, hash_seed
 from tracefork_core.cli.agent.agent import Agent
-from tracefork_core.cli.commands.replay import auxiliary_words
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.card import print_differences
 from tracefork_core.cli.display.coverage import coverage_document, coverage_words
+from tracefork_core.cli.display.replay_report import auxiliary_words
 from tracefork_core.cli.display.secrets import secret_words, unsearched_words
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import DivergenceError, TapeError, UsageError

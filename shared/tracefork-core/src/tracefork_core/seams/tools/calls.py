@@ -26,6 +26,7 @@ from tracefork_core.exchange.contract import (
 from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
+from tracefork_core.seams.tools.verifying import wanted
 
 _RecordRest = Callable[["Running", Any], Any]
 _ReplayRest = Callable[[Tool, Recorded, Head], Any]
@@ -110,7 +111,10 @@ def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any:
     if answer is None:
         return tool.function(*args, **kwargs)
     if not answer.is_live:
-        return _replay(tool, answer)
+        if (verifying := wanted(tool)) is None:
+            return _replay(tool, answer)
+        with verifying.after(tool, asked, args, kwargs):
+            return _replay(tool, answer)
     return _record(Running(tool, answer, asked, args, kwargs))
 
 
@@ -125,7 +129,10 @@ async def acall(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any
     if answer is None:
         return await tool.function(*args, **kwargs)
     if not answer.is_live:
-        return await _areplay(tool, answer)
+        if (verifying := wanted(tool)) is None:
+            return await _areplay(tool, answer)
+        async with verifying.aafter(tool, asked, args, kwargs):
+            return await _areplay(tool, answer)
     return await _arecord(Running(tool, answer, asked, args, kwargs))
 
 

@@ -30,6 +30,7 @@ class Tool:
         function: the function that runs while recording.
         name: its name on the tape.
         effect: its side effects; None if unknown.
+        verifier: whether a hybrid replay runs it again.
         failures: converts its exceptions.
         annotated: the function whose return annotation describes the result.
     """
@@ -40,6 +41,8 @@ class Tool:
         effect: Effect | None,
         name: str | None,
         raises: Iterable[type[Exception]],
+        *,
+        verifier: bool = False,
     ) -> None:
         if isinstance(function, (staticmethod, classmethod, type)) or not callable(function):
             raise UsageError(
@@ -59,6 +62,7 @@ class Tool:
             )
         self.failures = Failures(self.name, raises)
         self.effect = effect
+        self.verifier = verifier
         self.annotated = function
 
     def request(self, args: Args, kwargs: Kwargs) -> Request:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast, overload
 from tracefork_core.exchange.contract import Effect, Session
 from tracefork_core.exchange.current import is_crossing_seam, session_of_request
 from tracefork_core.seams.tools.definition import Tool
+from tracefork_core.seams.tools.verifying import check_nested
 
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__tracefork_tool__"
@@ -37,6 +38,7 @@ def tool(
     effect: Effect | None = None,
     name: str | None = None,
     raises: Iterable[type[Exception]] = (),
+    verifier: bool = False,
 ) -> Callable[[F], F]: ...
 
 
@@ -47,6 +49,7 @@ def tool(
     effect: Effect | None = None,
     name: str | None = None,
     raises: Iterable[type[Exception]] = (),
+    verifier: bool = False,
 ) -> F | Callable[[F], F]:
     """Record the calls of a function, and answer them from the tape at replay.
 
@@ -65,6 +68,8 @@ def tool(
         name: the name on the tape; by default the function's own, `Class.method` for a method.
         raises: exceptions that keep their class, besides the builtin ones; they are rebuilt from
             their message. All others become a `ToolError`, in the recording, too.
+        verifier: the function only checks what others did (a test run, a linter). `tracefork replay
+            --mode hybrid` runs it again, and compares its result with the recorded one.
 
     Raises:
         UsageError: the effect or the name is invalid, or this is not a function. When called in a
@@ -73,7 +78,7 @@ def tool(
     """
 
     def decorate(decorated: F) -> F:
-        definition = Tool(decorated, effect, name, raises)
+        definition = Tool(decorated, effect, name, raises, verifier=verifier)
         decorating = wrapped(decorated, lambda session: definition)
         setattr(decorating, MARK, definition)
         return cast(F, decorating)
@@ -92,7 +97,12 @@ def _asked(tool_of: ToolOf) -> tuple[Session, Tool] | None:
     session = session_of_request()
     # Asked below a seam too: the call is part of another exchange, and was made all the same.
     tool = None if session is None else tool_of(session)
-    return None if session is None or tool is None or is_crossing_seam() else (session, tool)
+    if session is None or tool is None:
+        return None
+    if is_crossing_seam():
+        check_nested(tool)
+        return None
+    return session, tool
 
 
 def wrapped(function: Callable[..., Any], tool_of: ToolOf) -> Callable[..., Any]:

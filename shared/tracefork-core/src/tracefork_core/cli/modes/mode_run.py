@@ -1,0 +1,137 @@
+"""One replay in a mode: what it runs again, and what it compares."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracefork_core.cli.agent import hash_seed
+from tracefork_core.cli.exits import DIFFERENT, FAILED, SAME
+from tracefork_core.cli.modes import pinned
+from tracefork_core.cli.modes.mode import Mode, ModeOptions
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.display.replay_report import Verdict
+    from tracefork_core.cli.modes.verifications import Verification
+    from tracefork_core.evidence.actions import Action
+    from tracefork_core.evidence.patch import Patch
+    from tracefork_core.seams.tools.verifying import Verifying
+
+
+@dataclass(slots=True)
+class ModeRun:
+    """A replay in mode strict or hybrid.
+
+    Attributes:
+        mode: the mode.
+        path: the tape.
+        bundle: the folder for the evidence.
+        actions: the actions on the tape.
+        patch: what its tools changed.
+        accepted: how this environment differs from the recorded one, where that was accepted.
+        wanted: the verifiers; None in mode strict.
+        verified: what they returned, once the replay has ended.
+    """
+
+    mode: Mode
+    path: Path
+    bundle: Path | None
+    actions: list[Action]
+    patch: Patch
+    accepted: list[str]
+    wanted: Verifying | None
+    verified: list[Verification] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, path: Path, options: ModeOptions) -> ModeRun:
+        """Read a tape for a replay in a mode.
+
+        Raises:
+            UsageError: verifiers would run in another environment than the recorded one.
+        """
+        from tracefork_core.evidence.actions import actions
+        from tracefork_core.evidence.patch import patch_of
+        from tracefork_core.seams.tools.verifying import Verifying
+        from tracefork_core.tape import Tape
+
+        accepted: list[str] = []
+        wanted = None
+        with Tape.open(path) as tape:
+            done = actions(tape)
+            if options.chosen == Mode.HYBRID:
+                writes = frozenset(options.allow_write or ())
+                container = tuple(shlex.split(options.container or ""))
+                if not container:
+                    accepted = pinned.check(tape.environment, unpinned=options.unpinned)
+                names = frozenset(options.verifier or ()) | writes
+                wanted = Verifying(names, writes, times=options.runs, container=container)
+        return cls(options.chosen, path, options.bundle, done, patch_of(done), accepted, wanted)
+
+    def close_network(self) -> None:
+        """Close the network for what verifiers start, too, if the kernel lets us."""
+        if self.wanted is not None and not self.wanted.container and hash_seed.is_own_process:
+            from tracefork_core.cli.gate.namespace import close_network
+
+            close_network()
+
+    def verifying(self) -> AbstractContextManager[None]:
+        """Run verifiers again while the block lasts."""
+        if self.wanted is None:
+            return nullcontext()
+        from tracefork_core.seams.tools.verifying import verifying
+
+        return verifying(self.wanted)
+
+    def judged(self, verdict: Verdict) -> Verdict:
+        """Return a verdict with what the mode found, and write the evidence."""
+        from tracefork_core.cli.modes.modes_report import notes
+        from tracefork_core.cli.modes.verifications import verifications
+        from tracefork_core.tape import Tape
+
+        if self.wanted is not None:
+            with Tape.open(self.path) as tape:
+                self.verified = verifications(
+                    tape, self.actions, self.wanted.runs, self.wanted.times
+                )
+        problem = self._problem() if verdict.exit == SAME else None
+        if problem is not None:
+            verdict = replace(verdict, exit=problem[0], reason=problem[1])
+        if self.bundle is not None:
+            write_evidence(self.path, self.bundle, {"exit": verdict.exit, **self.document()})
+        refused = self.wanted.refused if self.wanted else ()
+        lines = notes(self.mode, self.actions, self.patch, self.verified, refused, self.accepted)
+        return replace(verdict, mode=tuple(lines))
+
+    def document(self) -> dict[str, object]:
+        """Return what the mode found as JSON-able values."""
+        from tracefork_core.cli.modes.modes_report import document
+
+        refused = self.wanted.refused if self.wanted else ()
+        return document(self.mode, self.actions, self.patch, self.verified, refused, self.accepted)
+
+    def _problem(self) -> tuple[int, str] | None:
+        if self.wanted is None:
+            return None
+        if not self.verified:
+            return FAILED, "no verifier ran, so a hybrid replay proves no more than a strict one"
+        bad = [one for one in self.verified if one.verdict != "same"]
+        if bad:
+            return DIFFERENT, f"the verifier {bad[0].tool} ended another way: {bad[0].words}"
+        return None
+
+
+def write_evidence(path: Path, folder: Path, verdict: dict[str, object]) -> None:
+    """Write the evidence of a tape into a folder.
+
+    Raises:
+        UsageError: the folder holds something.
+    """
+    from tracefork_core.evidence.bundle import write_bundle
+    from tracefork_core.tape import Tape
+
+    kept = {name: value for name, value in verdict.items() if name not in ("actions", "patch")}
+    with Tape.open(path) as tape:
+        write_bundle(tape, folder, kept)
