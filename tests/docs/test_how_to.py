@@ -87,6 +87,13 @@ def test_two_runs_are_compared_as_the_guide_says(tmp_path: Path) -> None:
     assert 'tracefork diff \\"$LOCAL\\"' in settings
 
 
+def test_checks_run_again_as_the_guide_says(tmp_path: Path) -> None:
+    """A flaky check and a misread one are told apart, and nothing is edited twice."""
+    typed = follow("docs/how-to/replay-modes.md", tmp_path)
+    hybrid = [out for words, out in typed if "--mode hybrid" in words]
+    assert ["flaky" in out for out in hybrid] == [True, False]
+
+
 def test_a_run_is_blamed_as_the_guide_says(tmp_path: Path) -> None:
     """The step that the page names is named, in its words, and the example in Python agrees."""
     follow("docs/how-to/blame-a-run.md", tmp_path)

@@ -256,3 +256,10 @@ def test_a_bundle_is_the_same_each_time(mended: Shell, tmp_path: Path) -> None:
     again = ("replay", "--mode", "dry-run", "--bundle", str(tmp_path / "one"), "agent.tape")
     done = mended.tracefork(*again)
     assert (done.exit, "is not an empty folder" in done.err) == (2, True)
+
+
+def test_an_exchange_shows_what_its_tool_changed(mended: Shell) -> None:
+    """The files by their paths, and what could not be seen."""
+    assert "changed      app.py, edits.log" in mended.tracefork("show", "agent.tape", "1").out
+    shown = mended.tracefork("show", "agent.tape", "2").out
+    assert "changed      runs.log (not seen: subprocess python" in shown

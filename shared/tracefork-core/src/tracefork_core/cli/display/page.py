@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracefork_core.providers import Message, Part
+    from tracefork_core.tape.event import SideEffects
 
 Headers = Sequence[tuple[str, str]]
 _LABEL = 13
 _SHOWN_LINES = 12
 _SHOWN_BYTES = 4_000
 _SHOWN_HEADERS = 100
+_SHOWN_FILES = 8
 
 
 def print_page(
@@ -114,6 +116,8 @@ def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, st
         yield "auxiliary", "token count or telemetry; a replay may skip it"
     if is_tool(exchange):
         yield "effect", aside.effect or "unknown, treated as a write"
+        if aside.side_effects is not None:
+            yield "changed", _changed(aside.side_effects)
     if aside.unsearched:
         bodies = " and ".join(aside.unsearched)
         yield "secrets", f"{bodies} not searched: unpacking passed a limit or failed"
@@ -137,6 +141,15 @@ def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, st
         yield "finished", ", ".join(call.finish_reasons)
     if call.error:
         yield "error", f"{call.error.type}: {call.error.message or figures.UNKNOWN}"
+
+
+def _changed(effects: SideEffects) -> str:
+    """Return which files a tool changed, and what may have changed others."""
+    paths = [file.path for file in effects.files]
+    names = ", ".join(paths[:_SHOWN_FILES]) or "no file"
+    more = len(paths) - _SHOWN_FILES + effects.more
+    words = f"{names} and {more} more" if more > 0 else names
+    return f"{words} (not seen: {', '.join(effects.unseen)})" if effects.unseen else words
 
 
 def _print_call(console: Console, call: ModelCall) -> None:
