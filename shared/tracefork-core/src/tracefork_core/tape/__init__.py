@@ -9,9 +9,8 @@ again, through `contents`.
 
 The file: `creation` makes it, `schema` opens it, `checksum` and `integrity` find corruption.
 `branches` says where a branch comes from, `rewrite` copies a tape, `sealing` encrypts it,
-`signature` signs it and `marks` labels it. `environment` describes where it was recorded, `repository` the
-repository there.
-`json_pointer` addresses values in documents.
+`signature` signs it and `marks` labels it. `environment` describes where it was recorded, and
+`repository` the repository there. `json_pointer` addresses values in documents.
 """
 
 from tracefork_core.tape.event import Environment, Receipt, StepRecord
