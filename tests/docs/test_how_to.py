@@ -102,6 +102,16 @@ def test_a_run_is_blamed_as_the_guide_says(tmp_path: Path) -> None:
     assert re.fullmatch("[0-9a-f]{64}", report["digest"])
 
 
+def test_a_failed_run_is_shrunk_as_the_guide_says(tmp_path: Path) -> None:
+    """Two of nine model calls are left, and one line of one mail."""
+    follow("docs/how-to/shrink-a-failed-run.md", tmp_path)
+    with Tape.open(tmp_path / "shrink" / "mails.small.tape") as small:
+        assert len(small.exchanges) == 3
+    request = json.loads((tmp_path / "shrink" / "request.json").read_text())
+    assert len(request["messages"]) == 2
+    assert "tools" not in request
+
+
 def test_a_test_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
     """It is recorded once and replayed without a key; another question shows the card."""
     follow("docs/how-to/record-in-pytest.md", tmp_path)

@@ -65,6 +65,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "try": [("run.tape", "--at=0", "--model=other")],
     "blame": [("run.tape", "--oracle=regex:x", "--yes", *AGENT_WORDS), ("run.tape", "--status")],
     "bisect": [("run.tape", "--oracle=regex:x", *AGENT_WORDS)],
+    "shrink": [("run.tape", "--oracle=regex:x", *AGENT_WORDS)],
     "calibrate": [("--no-live", "--tape", "run.tape", *AGENT_WORDS)],
     "race": [("--seeds=1", "run.tape", *AGENT_WORDS)],
     "pack": [("run.tape", "-o", "packed.tape"), ("run.tape", "-o", "packed.tape")],
@@ -78,7 +79,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
 """The words of each command that reads a tape, and of some that fail on it."""
 IN_THIS_PROCESS = {"show", "diff", "ls", "tree", "pack", "unpack", "sign", "scan", "redact", "gc"}
 """Commands that start no agent: they need no process of their own."""
-SLOW = {"blame", "bisect", "calibrate", "race", "validate"}
+SLOW = {"blame", "bisect", "shrink", "calibrate", "race", "validate"}
 """Commands with several processes: their documents are written like those of the others."""
 READS_NONE = {"demo", "record", "doctor", "bench", "import"}
 

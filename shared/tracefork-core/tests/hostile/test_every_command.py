@@ -52,6 +52,7 @@ WORDS: dict[str, list[str]] = {
     "try": ["try TAPE agent.py --at 0 --prompt no"],
     "blame": ["blame TAPE agent.py --oracle exit"],
     "bisect": ["bisect TAPE agent.py --oracle exit"],
+    "shrink": ["shrink TAPE agent.py --oracle exit -o small.tape"],
     "calibrate": ["calibrate --tape TAPE --no-live agent.py"],
     "race": ["race TAPE agent.py --seeds 1"],
     "pack": ["pack TAPE -o packed.tape"],

@@ -31,6 +31,7 @@ GROUPS = {
     "Find the cause": {
         "blame": "Find the step that made a run fail, by re-running forks of it.",
         "bisect": "Find the failing step by halving, if outcomes are repeatable.",
+        "shrink": "Find the smallest run that still fails.",
         "calibrate": "Find what changes between runs, and the line it comes from.",
         "race": "Find results that depend on the order in which answers arrive.",
     },
@@ -65,6 +66,7 @@ WITH_AGENT = frozenset(
         "try",
         "blame",
         "bisect",
+        "shrink",
     }
 )
 """The commands that pass the words behind `--` to the agent."""

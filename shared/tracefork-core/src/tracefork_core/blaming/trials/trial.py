@@ -89,6 +89,8 @@ class Job(msgspec.Struct, frozen=True):
         grading: maximum calls of the oracle in total, including earlier ones; None for no limit.
         tail: as for `fork`.
         alone: whether this process carries out one job at a time, so that a fork can cover it.
+        changes: further interventions by exchange. The fork begins at the first of them, and
+            requests that equal recorded ones get the recorded answers.
     """
 
     number: int
@@ -107,6 +109,7 @@ class Job(msgspec.Struct, frozen=True):
     grading: int | None = None
     tail: Edit | None = None
     alone: bool = True
+    changes: Mapping[int, Intervention] = {}
 
 
 def branch_name(tape: str, number: int) -> str:
@@ -187,7 +190,7 @@ def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
     with Tape.open(path) as tape:
         size = len(tape.exchanges)
     live = [n for n in range(size) if n not in job.probe.held]
-    at = min(live, default=size)
+    at = min(job.changes or live, default=size)
     return fork(
         path,
         at,
@@ -198,6 +201,7 @@ def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
         until=job.probe.until,
         calls=None if job.calls is None else max(0, job.calls + job.lost - lost),
         tail=job.tail,
+        reuse=bool(job.changes),
         to=to,
         overwrite=True,
         mask=job.mask,
@@ -279,6 +283,8 @@ def _changes(job: Job, at: int, size: int) -> dict[int | str, Intervention]:
     Raises:
         UsageError: a trial has no response of the unit to give.
     """
+    if job.changes:
+        return dict(job.changes.items())
     changes: dict[int | str, Intervention] = {n: Keep() for n in job.probe.held if at <= n < size}
     for unit, trial in job.probe.given:
         with Tape.open(Path(job.tape).with_name(job.sources[trial])) as branch:
