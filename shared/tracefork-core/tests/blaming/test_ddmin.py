@@ -38,6 +38,7 @@ def test_any_failure_is_shrunk_until_each_unit_is_needed(size: int, random: obje
 
 
 def test_no_part_is_tried_twice() -> None:
+    """Each test may cost live calls. Three causes of sixteen lie apart."""
     tried: list[tuple[int, ...]] = []
 
     def fails(part: list[int]) -> bool:
