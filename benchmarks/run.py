@@ -43,6 +43,7 @@ MEASUREMENTS = (
     "tape_size",
     "tape_access",
     "comparing",
+    "gate",
     "checkpoints",
     "forks",
     "known_truth",

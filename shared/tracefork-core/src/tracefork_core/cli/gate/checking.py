@@ -71,7 +71,7 @@ def check(
                 tell(checks[-1], len(checks), len(entries))
     finally:
         for workers in everyone:
-            workers.__exit__(None, None, None)
+            workers.close()
     known = set(manifest.tapes)
     orphans = [path.name for path in tape_names.inside(folder) if path.name not in known]
     return Gate(

@@ -10,8 +10,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -80,22 +79,10 @@ class Worker:
 
 
 class Workers:
-    """The workers of one thread, by hash seed and network. A context manager."""
+    """The workers of one thread, by hash seed and network."""
 
     def __init__(self) -> None:
         self._workers: dict[tuple[worker.Setup, str], Worker] = {}
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for one in self._workers.values():
-            one.close()
 
     def worker(self, setup: worker.Setup, environment: Mapping[str, str]) -> Worker:
         """Return the worker for an agent and a hash seed; start it if there is none yet."""
@@ -103,6 +90,11 @@ class Workers:
         if key not in self._workers:
             self._workers[key] = Worker(setup, environment)
         return self._workers[key]
+
+    def close(self) -> None:
+        """End all of them."""
+        for one in self._workers.values():
+            one.close()
 
 
 class PerThread(threading.local):
