@@ -189,7 +189,8 @@ class _Search:
         def fails(kept: list[int]) -> bool:
             if not kept or (self._pinned is not None and self._pinned not in kept):
                 return False
-            return self._attempts.fails(shortened(self._calls, kept))
+            changes = shortened(self._calls, kept)
+            return bool(changes) and self._attempts.fails(changes)
 
         self._kept = self._smallest("model calls", self._kept, fails)
         changes = shortened(self._calls, self._kept)
@@ -204,8 +205,11 @@ class _Search:
         def fails(kept: list[int], change: Intervention | None = None) -> bool:
             if number not in kept:
                 return False
+            answers = shortened(self._calls, kept)
+            if not answers and len(kept) < len(self._calls):
+                return False
             place = place_of(self._calls, kept, call)
-            changes = {**shortened(self._calls, kept), place: change or Resample()}
+            changes = {**answers, place: change or Resample()}
             return self._attempts.fails(changes, is_live=True)
 
         if not fails(self._kept):

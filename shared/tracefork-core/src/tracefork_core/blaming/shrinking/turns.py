@@ -40,6 +40,9 @@ def shortened(calls: Collection[Exchange], kept: Collection[int]) -> dict[int, I
     Args:
         calls: the model calls of the run.
         kept: the numbers of the calls whose answers are kept.
+
+    Returns:
+        The answer for each place; nothing if no answer moves, so that no call is skipped.
     """
     lines = defaultdict[Line, list[Exchange]](list)
     for call in calls:
@@ -52,6 +55,9 @@ def shortened(calls: Collection[Exchange], kept: Collection[int]) -> dict[int, I
     start = min((place for place, answer in pairs if place != answer.n), default=None)
     if start is None:
         return {}
+    answered = {place for place, _ in pairs}
+    if any(call.n < start for call in calls if call.n not in answered):
+        return {}  # It lies before the fork point, so it would be answered as recorded.
     return {place: recorded_answer(answer) for place, answer in pairs if place >= start}
 
 
