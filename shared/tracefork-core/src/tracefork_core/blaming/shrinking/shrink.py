@@ -190,12 +190,20 @@ class _Search:
             if not kept or (self._pinned is not None and self._pinned not in kept):
                 return False
             changes = shortened(self._calls, kept)
-            return bool(changes) and self._attempts.fails(changes)
+            return self._attempts.fails(changes) if changes else self._untried(kept)
 
         self._kept = self._smallest("model calls", self._kept, fails)
         changes = shortened(self._calls, self._kept)
         if changes and not self._attempts.fails(changes, again=True):
             self._doubt = "the smallest run that was found did not fail each time"
+
+    def _untried(self, kept: list[int]) -> bool:
+        """Count a candidate that no fork can make, because no recorded answer takes another place.
+
+        So it is not known whether the run fails without those calls.
+        """
+        self._attempts.undecided += len(kept) < len(self._calls)
+        return False
 
     def _shrink_live(self) -> None:
         """Leave out model calls, then parts of one call; that call is always answered live."""
@@ -207,7 +215,7 @@ class _Search:
                 return False
             answers = shortened(self._calls, kept)
             if not answers and len(kept) < len(self._calls):
-                return False
+                return self._untried(kept)
             place = place_of(self._calls, kept, call)
             changes = {**answers, place: change or Resample()}
             return self._attempts.fails(changes, is_live=True)
