@@ -119,4 +119,6 @@ def test_every_command_line_has_options_that_exist() -> None:
 
 def _options(verb: str) -> set[str]:
     command = get_command(import_module(f"tracefork_core.cli.commands.{verb}").app)
-    return {name for option in command.params for name in option.opts} | {"--help"}
+    inner = getattr(command, "commands", {}).values()
+    options = [option for one in (command, *inner) for option in one.params]
+    return {name for option in options for name in option.opts} | {"--help"}

@@ -33,6 +33,7 @@ ELSEWHERE = {
     "trip_review": "packages/tracefork-google-adk/tests/test_review.py",
     "trip_desk": "docs/how-to/debug-a-google-adk-agent.md",
     "sales_desk": "docs/how-to/debug-an-autogen-team.md",
+    "price_desk": "docs/how-to/replay-modes.md",
     "refund_desk": "docs/tutorial/debug-a-langgraph-run.md",
     "notebook": "tests/docs/test_examples.py",
     "pytest_tape": "tests/docs/test_examples.py",
