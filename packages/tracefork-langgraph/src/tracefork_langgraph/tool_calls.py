@@ -11,7 +11,7 @@ from langgraph.errors import GraphBubbleUp
 
 from tracefork_core.adapters import Effect, atool_exchange, in_session, tool_exchange
 from tracefork_langgraph.tool_arguments import Arguments, call_ids, plain, told_by_models
-from tracefork_langgraph.tool_effects import bodies_of
+from tracefork_langgraph.tool_effects import bodies_of, marked_body
 from tracefork_langgraph.tool_interrupts import answers, ask_again, counted, interrupted
 from tracefork_langgraph.tool_values import Outcome, Values
 
@@ -33,6 +33,7 @@ class Binding:
             "effect": effect,
             "raises": raises,
             "returns": next(annotated, None),
+            "function": marked_body(tool),
         }
 
     @cached_property

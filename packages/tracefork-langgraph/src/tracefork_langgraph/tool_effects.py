@@ -32,7 +32,7 @@ def effect_of(tool: BaseTool, said: object = None) -> Effect | None:
     tagged = next((tag for tag in tool.tags or () if tag.startswith(_TAG)), None)
     metadata = tool.metadata or {}
     declared = metadata.get("effect"), tagged and tagged.removeprefix(_TAG)
-    marked = next(filter(tool_mark, bodies_of(tool)), None)
+    marked = marked_body(tool)
     effect = declared_effect(tool.name, said, *declared, function=marked)
     if effect is None and marked is None and (reads := metadata.get("readOnlyHint")) is not None:
         return "read" if reads is True else "write"
@@ -102,6 +102,11 @@ def bodies_of(tool: BaseTool) -> list[Callable[..., object]]:
     if functions := [function for function in given if callable(function)]:
         return functions
     return [getattr(type(tool), name) for name in ("_run", "_arun")]
+
+
+def marked_body(tool: BaseTool) -> Callable[..., object] | None:
+    """Return the function of a tool that has `@tracefork.tool`; None if none has."""
+    return next(filter(tool_mark, bodies_of(tool)), None)
 
 
 def _mark(tool: BaseTool) -> ToolMark | None:

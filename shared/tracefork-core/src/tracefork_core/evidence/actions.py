@@ -31,7 +31,8 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
         status: "ok", "error" or "unknown" (a call that is not on the tape).
         exit_code: the exit code that the result names.
         error: the error, as the class of the exception and its message.
-        signature: the signature of the failure; the same for the same failure in another run.
+        signature: the signature of the failure; the same for the same failure in another run. It
+            is that of the result, where that names no exit code.
     """
 
     status: str
@@ -136,7 +137,8 @@ def _judged(value: Json, *, is_error: bool) -> Result:
     code, text = _exit_code(value), _text(value)
     if is_error or code:
         return Result("error", code, text, signature(text))
-    return Result("ok", code)
+    # Without an exit code, only the words of a result say whether a check passed.
+    return Result("ok", code, None, signature(text) if code is None else None)
 
 
 def _exit_code(value: Json) -> int | None:

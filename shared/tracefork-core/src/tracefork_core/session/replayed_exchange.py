@@ -51,6 +51,15 @@ class ReplayedExchange:
         failure = exchange.failure
         self._failure = Failure(failure.kind, failure.message) if failure else None
 
+    @property
+    def n(self) -> int:
+        """The number of the exchange on the tape."""
+        return self._exchange.n
+
+    def masked(self, text: str) -> str:
+        """Return a text as the tape would hold it."""
+        return self._state.masking.text(text)
+
     def receive_head(self) -> Head | Failure:
         self._wait()
         return self._head() or self._nothing_comes()

@@ -94,7 +94,7 @@ def replay(
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
     from tracefork_core.run.replay import replay as replaying
 
-    mode = ModeRun.of(path, modes) if modes.mode or modes.bundle else None
+    mode = ModeRun.of(path, modes, folder) if modes.mode or modes.bundle else None
     if mode is not None and not compared.allow:
         mode.close_network()
     if not agent_words.given:

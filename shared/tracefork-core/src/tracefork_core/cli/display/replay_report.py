@@ -167,6 +167,8 @@ def print_verdict(recorded: Recorded, verdict: Verdict) -> None:
             _print_response(verdict.response)
         if not isinstance(verdict.ending.error, Exception):  # Its traceback has them.
             print_differences(console, run.differences)
+        for note in verdict.mode:
+            screen.note(console, f"  {note}")
         console.print(
             Text("  see   ", screen.DIM).append(_see(recorded), "default"), soft_wrap=True
         )

@@ -53,7 +53,7 @@ class ModeOptions:
     allow_write: Annotated[
         list[str] | None,
         typer.Option(
-            "--allow-write", metavar="TOOL", help="With hybrid: this verifier may run, and write."
+            "--allow-write", metavar="TOOL", help="Let this tool run again, although it may write."
         ),
     ] = None
     runs: Annotated[
@@ -86,15 +86,16 @@ class ModeOptions:
         """Refuse options of another mode.
 
         Raises:
-            UsageError: an option of hybrid was given without it.
+            UsageError: an option was given that the mode does not have.
         """
         hybrid = {
             "--verifier": self.verifier,
-            "--allow-write": self.allow_write,
             "--runs": self.runs > 1,
             "--container": self.container,
             "--unpinned": self.unpinned,
         }
+        if self.allow_write and self.mode in (None, Mode.DRY_RUN):
+            raise UsageError("tracefork: --allow-write needs --mode strict or hybrid.")
         given = next((name for name, value in hybrid.items() if value), None)
         if given and self.chosen != Mode.HYBRID:
             raise UsageError(f"tracefork: {given} is an option of --mode hybrid.")

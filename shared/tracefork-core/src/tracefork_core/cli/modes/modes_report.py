@@ -32,7 +32,8 @@ def notes(
     """Return the lines below a verdict: what was compared, and what is not known."""
     tools = sum(action.kind == "tool" for action in actions)
     stops = [action.reason for action in actions if action.kind == "stop" and action.reason]
-    lines = [f"mode {mode}: {figures.several(tools, 'tool call')}, none of them live"]
+    live = "none of them live" if not accepted else "those below live"
+    lines = [f"mode {mode}: {figures.several(tools, 'tool call')}, {live}"]
     if mode == Mode.HYBRID:
         runs = sum(len(one.now) for one in verified)
         lines = [f"mode hybrid: {figures.several(runs, 'run')} of verifiers, no other tool"]
@@ -43,7 +44,7 @@ def notes(
             f"! {name} was not run, because it may write: --allow-write {shlex.quote(name)}"
             for name in dict.fromkeys(refused)
         ]
-        lines += [f"! accepted: {one}" for one in accepted]
+    lines += [f"! accepted: {one}" for one in accepted]
     if stops:
         lines.append(f"stop reason: {stops[-1]}")
     files = figures.several(len(patch.files), "file")

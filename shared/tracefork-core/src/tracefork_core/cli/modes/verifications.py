@@ -9,7 +9,6 @@ import msgspec
 
 from tracefork_core.evidence.actions import Action, Result, result_of
 from tracefork_core.seams.tools.verifying import Rerun
-from tracefork_core.tape import Exchange, Tape
 
 
 class Verification(msgspec.Struct, frozen=True):
@@ -38,39 +37,45 @@ class Verification(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """Return "failed with exit 1 then, passed 2 of 5 runs now: flaky"."""
+        runs, first = len(self.now), self.now[0]
+        alike = sum(_key(one) == _key(self.recorded) for one in self.now)
         passed = sum(one.status == "ok" for one in self.now)
-        runs = len(self.now)
-        now = f"passed {passed} of {runs} runs" if runs > 1 else _words(self.now[0])
+        now = f"passed {passed} of {runs} runs" if runs > 1 else _words(first)
+        if any(_is_open(one) for one in (self.recorded, *self.now)):
+            # "passed" would be a guess: the result names no exit code.
+            if runs > 1:
+                now = f"the same in {alike} of {runs} runs"
+            elif first.status == "ok":
+                now = "the same" if alike else "another result"
+        elif not alike and not passed and self.recorded.status == "error":
+            now += " in another way"
         return f"{_words(self.recorded)} then, {now} now: {self.verdict}"
 
 
-def verifications(
-    tape: Tape, actions: Sequence[Action], runs: Sequence[Rerun], times: int
-) -> list[Verification]:
-    """Pair the runs of verifiers with the calls on the tape, in their order."""
-    recorded = {action.n: action.result for action in actions if action.kind == "tool"}
-    calls: dict[tuple[str, bytes], list[Exchange]] = defaultdict(list)
-    for exchange in tape.exchanges:
-        name = exchange.url.removeprefix("tool:")
-        if name != exchange.url and exchange.has_bodies:
-            calls[name, exchange.request_body].append(exchange)
-    groups: dict[tuple[str, bytes], list[Rerun]] = defaultdict(list)
+def verifications(actions: Sequence[Action], runs: Sequence[Rerun]) -> list[Verification]:
+    """Put the runs of verifiers beside the calls on the tape, in their order."""
+    recorded = {action.n: action for action in actions if action.kind == "tool"}
+    now: dict[int, list[Result]] = defaultdict(list)
     for run in runs:
-        groups[run.tool, run.asked].append(run)
-    found = []
-    for key, group in groups.items():
-        for exchange, start in zip(calls[key], range(0, len(group), times), strict=False):
-            now = [result_of(run.body, run.failure) for run in group[start : start + times]]
-            then = recorded.get(exchange.n) or Result("unknown")
-            found.append(Verification(exchange.n, key[0], then, now))
-    return sorted(found, key=lambda one: one.n)
+        now[run.n].append(result_of(run.body, run.failure))
+    return [
+        Verification(n, action.tool or "", action.result or Result("unknown"), now[n])
+        for n, action in sorted(recorded.items())
+        if n in now
+    ]
 
 
 def _key(result: Result) -> tuple[str, int | None, str | None]:
     return result.status, result.exit_code, result.signature
 
 
+def _is_open(result: Result) -> bool:
+    return result.status == "ok" and result.exit_code is None
+
+
 def _words(result: Result) -> str:
+    if _is_open(result):
+        return "returned a result"
     verb = {"ok": "passed", "error": "failed"}.get(result.status, "unknown")
     code = "" if result.exit_code is None else f" with exit {result.exit_code}"
     return f"{verb}{code}"

@@ -111,9 +111,9 @@ def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any:
     if answer is None:
         return tool.function(*args, **kwargs)
     if not answer.is_live:
-        if (verifying := wanted(tool)) is None:
+        if (rerunning := wanted(tool, answer, asked)) is None:
             return _replay(tool, answer)
-        with verifying.after(tool, asked, args, kwargs):
+        with rerunning.after(args, kwargs):
             return _replay(tool, answer)
     return _record(Running(tool, answer, asked, args, kwargs))
 
@@ -129,9 +129,9 @@ async def acall(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any
     if answer is None:
         return await tool.function(*args, **kwargs)
     if not answer.is_live:
-        if (verifying := wanted(tool)) is None:
+        if (rerunning := wanted(tool, answer, asked)) is None:
             return await _areplay(tool, answer)
-        async with verifying.aafter(tool, asked, args, kwargs):
+        async with rerunning.aafter(args, kwargs):
             return await _areplay(tool, answer)
     return await _arecord(Running(tool, answer, asked, args, kwargs))
 

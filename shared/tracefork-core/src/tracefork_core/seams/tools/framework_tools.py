@@ -116,12 +116,15 @@ class ToolMark:
 
     effect: Effect | None
     raises: tuple[type[Exception], ...]
+    verifier: bool = False
 
 
 def tool_mark(function: object) -> ToolMark | None:
     """Return the options of `@tracefork.tool` on a function; None if it has none."""
     tool = getattr(function, MARK, None)
-    return ToolMark(tool.effect, tool.failures.listed) if isinstance(tool, Tool) else None
+    if not isinstance(tool, Tool):
+        return None
+    return ToolMark(tool.effect, tool.failures.listed, tool.verifier)
 
 
 def tool_exchange(
@@ -148,7 +151,8 @@ def tool_exchange(
         raises: exceptions that keep their class, besides the builtin ones.
         returns: the function whose return annotation names the classes in the result.
         function: the function of the user's that does the work. `@tracefork.tool` on it adds
-            exceptions to `raises`, and says the effect if `effect` does not.
+            exceptions to `raises`, says the effect if `effect` does not, and whether it is a
+            verifier.
 
     Raises:
         TraceforkError: the session has failed, or fails with this call.
@@ -240,7 +244,8 @@ class _Named(Tool):
     ) -> None:
         mark = tool_mark(function) or ToolMark(None, ())
         name = _NOT_IN_NAMES.sub("_", name) or "_"
-        super().__init__(run, effect or mark.effect, name, (*raises, *mark.raises))
+        raises = (*raises, *mark.raises)
+        super().__init__(run, effect or mark.effect, name, raises, verifier=mark.verifier)
         self._values = values
         self.annotated = returns or run
 

@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tracefork_core.exchange.contract import Failure
 from tracefork_core.seams.tools.definition import Tool
 from tracefork_core.seams.tools.tool import MARK
 from tracefork_core.seams.tools.verifying import outcome
@@ -29,9 +30,12 @@ def main() -> None:
     found = _function(job)
     tool: Tool = getattr(found, MARK, None) or Tool(found, None, None, ())
     asked = str(job["arguments"])
-    came = outcome(tool, asked.encode(), lambda: _called(tool, json.loads(asked)))
-    failure = [came.failure.kind, came.failure.message] if came.failure else None
-    answers.write(json.dumps({"body": came.body.decode(), "failure": failure}) + "\n")
+    came = outcome(tool, lambda: _called(tool, json.loads(asked)))
+    if isinstance(came, Failure):
+        answer: dict[str, object] = {"failure": [came.kind, came.message]}
+    else:
+        answer = {"body": came.decode()}
+    answers.write(json.dumps(answer) + "\n")
     answers.flush()
 
 

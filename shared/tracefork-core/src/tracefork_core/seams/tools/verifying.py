@@ -19,22 +19,34 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from tracefork_core.errors import ReplayError, TraceforkError, UsageError, WriteError
 from tracefork_core.exchange.contract import Failure, Request
 from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
 
+Outcome = bytes | Failure
+"""What came of a run: the result as a tape holds it, or the failure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """One run of a verifier: what it was asked, and the `body` or `failure` that came of it."""
+    """One run of a verifier, and the `body` or `failure` that came of it; `n` is the exchange."""
 
-    tool: str
-    asked: bytes
+    n: int
     body: bytes = b""
     failure: Failure | None = None
+
+
+@runtime_checkable
+class Taped(Protocol):
+    """A recorded answer that knows where it is on its tape, and which secrets that masks."""
+
+    @property
+    def n(self) -> int: ...
+
+    def masked(self, text: str) -> str: ...
 
 
 @dataclass(slots=True)
@@ -66,62 +78,82 @@ class Verifying:
             return False
         return True
 
+    def lets(self, tool: Tool) -> bool:
+        """Return whether a verifier may call a tool: one that only reads, or itself a verifier."""
+        if tool.effect == "write":
+            return tool.name in self.writes
+        return tool.effect in ("read", "pure") or tool.verifier or tool.name in self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Rerunning:
+    """One call of a verifier that runs again."""
+
+    verifying: Verifying
+    tool: Tool
+    answer: Taped
+    asked: Request
+
     @contextmanager
-    def after(self, tool: Tool, asked: Request, args: Args, kwargs: Kwargs) -> Iterator[None]:
-        """Run a verifier once the block has answered its call from the tape."""
+    def after(self, args: Args, kwargs: Kwargs) -> Iterator[None]:
+        """Run the verifier once the block has answered its call from the tape."""
         try:
             yield
         except TraceforkError:
             raise
         except BaseException:
-            self._run(tool, asked, args, kwargs)
+            self._run(args, kwargs)
             raise
-        self._run(tool, asked, args, kwargs)
+        self._run(args, kwargs)
 
     @asynccontextmanager
-    async def aafter(
-        self, tool: Tool, asked: Request, args: Args, kwargs: Kwargs
-    ) -> AsyncIterator[None]:
+    async def aafter(self, args: Args, kwargs: Kwargs) -> AsyncIterator[None]:
         """Do the same for an async tool."""
         try:
             yield
         except TraceforkError:
             raise
         except BaseException:
-            await self._arun(tool, asked, args, kwargs)
+            await self._arun(args, kwargs)
             raise
-        await self._arun(tool, asked, args, kwargs)
+        await self._arun(args, kwargs)
 
-    def _run(self, tool: Tool, asked: Request, args: Args, kwargs: Kwargs) -> None:
-        for _ in range(self.times):
-            if self.container:
-                self.runs.append(in_container(self.container, tool, asked))
+    def _run(self, args: Args, kwargs: Kwargs) -> None:
+        for _ in range(self.verifying.times):
+            if self.verifying.container:
+                self._keep(in_container(self.verifying.container, self.tool, self.asked))
                 continue
-            with _running_as(tool.name), crossing_seam():
-                self._keep(tool, asked, lambda: tool.function(*args, **kwargs))
+            with _running_as(self.tool.name), crossing_seam():
+                self._keep(outcome(self.tool, lambda: self.tool.function(*args, **kwargs)))
 
-    async def _arun(self, tool: Tool, asked: Request, args: Args, kwargs: Kwargs) -> None:
-        for _ in range(self.times):
-            if self.container:
-                self.runs.append(in_container(self.container, tool, asked))
+    async def _arun(self, args: Args, kwargs: Kwargs) -> None:
+        for _ in range(self.verifying.times):
+            if self.verifying.container:
+                self._keep(in_container(self.verifying.container, self.tool, self.asked))
                 continue
             value: Any = None
             error: Exception | None = None
-            with _running_as(tool.name), crossing_seam():
+            with _running_as(self.tool.name), crossing_seam():
                 try:
-                    value = await tool.function(*args, **kwargs)
+                    value = await self.tool.function(*args, **kwargs)
                 except TraceforkError:
                     raise
                 except Exception as raised:
                     error = raised
-            self._keep(tool, asked, partial(_value, value, error))
+            self._keep(outcome(self.tool, partial(_value, value, error)))
 
-    def _keep(self, tool: Tool, asked: Request, call: Callable[[], object]) -> None:
-        self.runs.append(outcome(tool, asked.body, call))
+    def _keep(self, came: Outcome) -> None:
+        """Keep what came of a run as a tape would hold it: with its secrets masked."""
+        if isinstance(came, Failure):
+            failure = Failure(came.kind, self.answer.masked(came.message))
+            self.verifying.runs.append(Rerun(self.answer.n, failure=failure))
+            return
+        body = self.answer.masked(came.decode()).encode("utf-8", "surrogatepass")
+        self.verifying.runs.append(Rerun(self.answer.n, body))
 
 
-def outcome(tool: Tool, asked: bytes, call: Callable[[], object]) -> Rerun:
-    """Call a verifier, and return what came of it.
+def outcome(tool: Tool, call: Callable[[], object]) -> Outcome:
+    """Call a verifier, and return its result as a tape holds it, or its failure.
 
     Raises:
         TraceforkError: the verifier may not do what it does.
@@ -129,15 +161,15 @@ def outcome(tool: Tool, asked: bytes, call: Callable[[], object]) -> Rerun:
     try:
         body, _ = tool.keep(call())
     except UsageError as error:
-        return Rerun(tool.name, asked, failure=Failure(type(error).__name__, str(error)))
+        return Failure(type(error).__name__, str(error))
     except TraceforkError:
         raise
     except Exception as error:
-        return Rerun(tool.name, asked, failure=tool.failures.failure(error))
-    return Rerun(tool.name, asked, body)
+        return tool.failures.failure(error)
+    return body
 
 
-def in_container(command: Sequence[str], tool: Tool, asked: Request) -> Rerun:
+def in_container(command: Sequence[str], tool: Tool, asked: Request) -> Outcome:
     """Run a verifier under a command, in a Python of its own, with its recorded arguments.
 
     Raises:
@@ -167,8 +199,8 @@ def in_container(command: Sequence[str], tool: Tool, asked: Request) -> Rerun:
         ) from None
     failure = came.get("failure")
     if failure:
-        return Rerun(tool.name, asked.body, failure=Failure(*failure))
-    return Rerun(tool.name, asked.body, str(came["body"]).encode())
+        return Failure(*failure)
+    return str(came["body"]).encode()
 
 
 _current: Verifying | None = None
@@ -186,19 +218,21 @@ def verifying(wanted: Verifying) -> Iterator[None]:
         _current = None
 
 
-def wanted(tool: Tool) -> Verifying | None:
+def wanted(tool: Tool, answer: object, asked: Request) -> Rerunning | None:
     """Return what runs a tool again after it was answered from the tape, if anything does."""
-    return _current if _current is not None and _current.wants(tool) else None
+    if _current is None or not isinstance(answer, Taped) or not _current.wants(tool):
+        return None
+    return Rerunning(_current, tool, answer, asked)
 
 
 def check_nested(tool: Tool) -> None:
-    """Refuse a tool that a verifier calls, unless it only reads.
+    """Refuse a tool that a verifier calls, unless it only reads or is a verifier, too.
 
     Raises:
         WriteError: it may write.
     """
     verifier = _running.get()
-    if verifier is not None and tool.effect not in ("read", "pure"):
+    if verifier is not None and _current is not None and not _current.lets(tool):
         raise WriteError(
             f"tracefork: the verifier {verifier} calls the tool {tool.name}, which may have a side "
             "effect. Declare the tool effect='read', or do not run this verifier again."

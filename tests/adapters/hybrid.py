@@ -1,0 +1,48 @@
+"""An agent in a script, recorded, and replayed with its verifier running again."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tracefork_testkit import ProviderServer
+
+
+def hybrid_replay(agent: str, folder: Path, *options: str) -> dict[str, Any]:
+    """Record an agent, stop its provider, and return the document of a hybrid replay.
+
+    The agent finds the provider in the variable PROVIDER.
+    """
+    (folder / "agent.py").write_text(agent)
+    with ProviderServer() as server:
+        _tracefork(folder, url := server.url, "record", "-o", "agent.tape", "agent.py")
+    words = ("replay", "--mode", "hybrid", "--json", *options, "agent.tape", "agent.py")
+    document: dict[str, Any] = json.loads(_tracefork(folder, url, *words))
+    return document
+
+
+def _tracefork(folder: Path, provider: str, *words: str) -> str:
+    environment = {
+        **os.environ,
+        "PROVIDER": provider,
+        "OPENAI_API_KEY": "sk-none",
+        "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        "HOME": str(folder),
+        "PYTHONHASHSEED": "0",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "tracefork_core", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0 or words[0] == "replay", done.stderr
+    assert done.stdout or words[0] == "record", done.stderr
+    return done.stdout
