@@ -156,6 +156,30 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer)
     return found
 
 
+def copied(from_folder: Path, shell: Shell) -> Shell:
+    """Return a shell with a copy of a folder's files."""
+    shutil.copytree(from_folder, shell.folder, dirs_exist_ok=True)
+    return shell
+
+
+@pytest.fixture(scope="session")
+def agents_on_tape(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> Shell:
+    """Return a shell in a folder of `tracefork ci` with two agents, which tests must not change."""
+    folder, home = tmp_path_factory.mktemp("gated"), tmp_path_factory.mktemp("home")
+    found = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(home)})
+    for name, agent in {"support.py": OPENAI_AGENT, "agent.py": PLAIN_AGENT}.items():
+        found.write(name, agent)
+        done = found.tracefork("ci", "record", name)
+        assert done.exit == 0, done.err
+    return found
+
+
+@pytest.fixture
+def gated(shell: Shell, agents_on_tape: Shell) -> Shell:
+    """Return a shell in a copy of that folder."""
+    return copied(agents_on_tape.folder, shell)
+
+
 @pytest.fixture
 def taped(shell: Shell, recorded: Shell) -> Shell:
     """Return a shell in a folder with copies of those tapes, and `agent.tape` of `agent.py`."""

@@ -10,7 +10,7 @@ import pytest
 
 from tracefork_testkit import ProviderServer
 
-from .conftest import OPENAI_AGENT, Shell
+from .conftest import Shell
 
 COUNTS = """\
 import os, sys
@@ -41,16 +41,6 @@ ask = r"printf 'GET /spy HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
 connect = f"exec 3<>/dev/tcp/{host}/{port}; {ask}"
 print(subprocess.run(["bash", "-c", connect], stdout=subprocess.DEVNULL).returncode)
 """
-
-
-@pytest.fixture
-def gated(shell: Shell) -> Shell:
-    """Return a shell in a folder with two agents on tape."""
-    shell.write("support.py", OPENAI_AGENT)
-    for agent in ("agent.py", "support.py"):
-        done = shell.tracefork("ci", "record", agent)
-        assert done.exit == 0, done.err
-    return shell
 
 
 def test_a_folder_of_tapes_passes(gated: Shell) -> None:

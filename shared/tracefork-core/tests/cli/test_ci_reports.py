@@ -10,7 +10,7 @@ import pytest
 
 from tracefork_testkit import ProviderServer
 
-from .conftest import OPENAI_AGENT, Shell
+from .conftest import Shell
 
 HOSTILE = "]]>\n::error::owned\x1b[31m|`</td><script>%0A"
 MANY = """\
@@ -26,14 +26,6 @@ for n in range(100):
 """
 
 
-@pytest.fixture
-def gated(shell: Shell) -> Shell:
-    """Return a shell in a folder with one agent on tape."""
-    shell.write("support.py", OPENAI_AGENT)
-    assert shell.tracefork("ci", "record", "support.py").exit == 0
-    return shell
-
-
 def test_a_failure_is_an_annotation_at_its_line(gated: Shell) -> None:
     """The line is that of the call, in the agent's file; the summary goes where GitHub reads it."""
     gated.edit("support.py", "Be brief.", "Be kind.")
@@ -45,14 +37,13 @@ def test_a_failure_is_an_annotation_at_its_line(gated: Shell) -> None:
     assert line.startswith("::error file=support.py,line=9,title=support.tape%3A fail::")
     assert "/messages/0/content" in line
     text = summary.read_text()
-    assert text.startswith("### ✗ 1 tape: 1 failed")
+    assert text.startswith("### ✗ 2 tapes: 1 passed, 1 failed")
     assert "| ✗ | support.tape |" in text
     assert "::" not in gated.tracefork("ci", "check").out
 
 
 def test_junit_lists_each_tape(gated: Shell) -> None:
     """A failure has its card, and an undecided tape was skipped."""
-    gated.tracefork("ci", "record", "agent.py")
     gated.edit("support.py", "import openai", "import openai, no_such_module")
     gated.edit("agent.py", '"two"', '"three"')
     gated.tracefork("ci", "check", "--junit", "junit.xml")
@@ -94,7 +85,7 @@ def test_the_text_of_a_tape_is_the_same_for_an_equal_recording(gated: Shell) -> 
     assert done.exit == 0
     assert "● tapes/support.txt · new" in done.out
     before = (gated.folder / "tapes/support.txt").read_bytes()
-    gated.tracefork("ci", "record")
+    gated.tracefork("ci", "record", "--only", "support")
     assert gated.tracefork("ci", "normalize", "--check").exit == 0
     gated.tracefork("ci", "normalize")
     assert (gated.folder / "tapes/support.txt").read_bytes() == before
@@ -104,10 +95,10 @@ def test_the_text_of_a_changed_tape_differs_in_that_line(gated: Shell) -> None:
     """One line goes, and one comes."""
     gated.tracefork("ci", "normalize")
     gated.edit("support.py", "Be brief.", "Be kind.")
-    gated.tracefork("ci", "record")
+    gated.tracefork("ci", "record", "--only", "support")
     done = gated.tracefork("ci", "normalize", "--check", "--json")
     assert done.exit == 1
-    (changed,) = done.document["files"]
+    (changed,) = (file for file in done.document["files"] if file["changed"])
     lines = [
         line
         for line in changed["difference"]
@@ -137,16 +128,17 @@ def test_what_changed_since_a_commit_is_listed(gated: Shell) -> None:
     git("commit", "-qm", "tapes")
     done = gated.tracefork("ci", "diff")
     assert done.exit == 0
-    assert "HEAD ↔ tapes · 1 tape: 1 same" in done.out
+    assert "HEAD ↔ tapes · 2 tapes: 2 same" in done.out
     gated.edit("support.py", "Be brief.", "Be kind.")
-    gated.tracefork("ci", "record")
-    gated.tracefork("ci", "record", "agent.py")
+    gated.tracefork("ci", "record", "--only", "support")
+    (gated.folder / "tapes/agent.tape").rename(gated.folder / "tapes/other.tape")
     done = gated.tracefork("ci", "diff")
     assert done.exit == 1
-    assert "+ agent.tape · not in the baseline" in done.out
+    assert "+ other.tape · not in the baseline" in done.out
+    assert "- agent.tape · only in the baseline" in done.out
     assert "✗ support.tape · first at exchange 0 · 1 other question" in done.out
     assert "Be kind." in gated.tracefork("ci", "diff", "--markdown").out
-    kinds = gated.tracefork("ci", "diff", "--json").document["tapes"][1]["kinds"]
+    kinds = gated.tracefork("ci", "diff", "--json").document["tapes"][2]["kinds"]
     assert kinds == {"input differs": 1}
 
 

@@ -25,6 +25,8 @@ from tracefork_core.tape import Tape
 Tell = Callable[[Checked, int, int], None]
 """Is told of each finished check, how many are finished, and of how many."""
 
+_FEW = 2
+"""Tapes per worker that are replayed in fresh processes: to load libraries ahead takes as long."""
 _CANNOT_RUN = frozenset({"SyntaxError", "IndentationError", "ImportError", "ModuleNotFoundError"})
 """What ends an agent before its first call if it cannot be run at all at this commit."""
 
@@ -56,15 +58,17 @@ def check(
     entries = {name: one for name, one in manifest.tapes.items() if not only or name in only}
     everyone: list[Workers] = []
     mine, closed, checks = PerThread(everyone), set[bool](), list[Checked]()
+    at_a_time = min(jobs or cores(), max(1, len(entries)))
+    is_warm = len(entries) > _FEW * at_a_time
 
     def checked(name: str, entry: Entry) -> Checked:
-        one = _check(folder, name, entry, mine, closed, strict=strict)
+        one = _check(folder, name, entry, mine, closed, strict=strict, is_warm=is_warm)
         if exact and not one.exact:
             one = _inexact(one)
         return one if rates is None else rates.judge(one, entry, folder)
 
     try:
-        with ThreadPoolExecutor(min(jobs or cores(), max(1, len(entries)))) as pool:
+        with ThreadPoolExecutor(at_a_time) as pool:
             futures = [pool.submit(checked, *one) for one in sorted(entries.items())]
             for future in as_completed(futures):
                 checks.append(future.result())
@@ -84,7 +88,14 @@ def check(
 
 
 def _check(
-    folder: Path, name: str, entry: Entry, mine: PerThread, closed: set[bool], *, strict: bool
+    folder: Path,
+    name: str,
+    entry: Entry,
+    mine: PerThread,
+    closed: set[bool],
+    *,
+    strict: bool,
+    is_warm: bool,
 ) -> Checked:
     path, began = folder / name, time.perf_counter()
     try:
@@ -114,8 +125,8 @@ def _check(
     worker = mine.workers.worker(Setup(not is_open), environment)
     closed.add(worker.closed)
     command = ["replay", "--json", *["--strict"] * strict, *entry.switches, str(path), *agent.argv]
-    done = worker.replay(command, entry, here)
-    if done.exit:  # Only what a fresh process confirms is a failure.
+    done = worker.replay(command, entry, here, fresh=not is_warm)
+    if done.exit and is_warm:  # Only what a fresh process confirms is a failure.
         done = worker.replay(command, entry, here, fresh=True)
     checked = _judged(name, count, done)
     return msgspec.structs.replace(checked, seconds=time.perf_counter() - began)
