@@ -154,6 +154,7 @@ def test_orphans_missing_and_changed_tapes_are_found(gated: Shell) -> None:
         ("not json", "is not a manifest"),
         ('{"version": 9}', "reads up to version 1"),
         (OUTSIDE, "the name of a file in the same folder"),
+        (OUTSIDE.replace("../x", "x").replace("a.py", "\\u0000"), "has a null character"),
     ],
 )
 def test_a_hostile_manifest_is_refused(shell: Shell, text: str, expected: str) -> None:

@@ -18,7 +18,7 @@ from tracefork_core.cli.gate.manifest import Entry, Manifest
 from tracefork_core.cli.gate.rates import Rates
 from tracefork_core.cli.gate.verdict import Checked, Gate, Verdict
 from tracefork_core.cli.gate.worker import Setup
-from tracefork_core.cli.gate.workers import PerThread, Workers, cores
+from tracefork_core.cli.gate.workers import LostError, PerThread, Workers, cores
 from tracefork_core.errors import Divergence, TapeError, TraceforkError, UsageError
 from tracefork_core.tape import Tape
 
@@ -67,13 +67,17 @@ def check(
             one = _inexact(one)
         return one if rates is None else rates.judge(one, entry, folder)
 
+    pool = ThreadPoolExecutor(at_a_time)
     try:
-        with ThreadPoolExecutor(at_a_time) as pool:
-            futures = [pool.submit(checked, *one) for one in sorted(entries.items())]
-            for future in as_completed(futures):
-                checks.append(future.result())
-                tell(checks[-1], len(checks), len(entries))
+        futures = [pool.submit(checked, *one) for one in sorted(entries.items())]
+        for future in as_completed(futures):
+            checks.append(future.result())
+            tell(checks[-1], len(checks), len(entries))
     finally:
+        if len(checks) < len(entries):  # Interrupted: end what replays, and start no more.
+            for workers in everyone:
+                workers.stop()
+        pool.shutdown(cancel_futures=True)
         for workers in everyone:
             workers.close()
     known = set(manifest.tapes)
@@ -122,12 +126,18 @@ def _check(
     agent = entry.agent
     is_open = any(switch.startswith("--allow") for switch in entry.switches)
     environment = hash_seed.with_seed(os.environ, seed)
-    worker = mine.workers.worker(Setup(not is_open), environment)
-    closed.add(worker.closed)
+    setup = Setup(not is_open)
     command = ["replay", "--json", *["--strict"] * strict, *entry.switches, str(path), *agent.argv]
-    done = worker.replay(command, entry, here, fresh=not is_warm)
-    if done.exit and is_warm:  # Only what a fresh process confirms is a failure.
-        done = worker.replay(command, entry, here, fresh=True)
+    try:
+        worker = mine.workers.worker(setup, environment)
+        closed.add(worker.closed)
+        done = worker.replay(command, entry, here, fresh=not is_warm)
+        if done.exit and is_warm:  # Only what a fresh process confirms is a failure.
+            done = worker.replay(command, entry, here, fresh=True)
+    except LostError as error:
+        mine.workers.forget(setup, environment)
+        reason = str(error).removeprefix("tracefork: ")
+        return _undecided(name, error.exit_code, reason, "a process that nothing kills")
     checked = _judged(name, count, done)
     return msgspec.structs.replace(checked, seconds=time.perf_counter() - began)
 
@@ -172,7 +182,5 @@ def _failed(name: str, code: int, reason: str) -> Checked:
     return Checked(name=name, verdict=Verdict.FAIL, exit=code, reason=reason)
 
 
-def _undecided(name: str, code: int, reason: str) -> Checked:
-    return Checked(
-        name=name, verdict=Verdict.UNDECIDED, exit=code, reason=reason, missing="an agent to run"
-    )
+def _undecided(name: str, code: int, reason: str, missing: str = "an agent to run") -> Checked:
+    return Checked(name=name, verdict=Verdict.UNDECIDED, exit=code, reason=reason, missing=missing)

@@ -76,7 +76,7 @@ def entry_of(
         form=agent.form,
         target=agent.target,
         args=without_secrets(agent.args, ()),
-        folder=Path(os.path.relpath(here, folder)).as_posix(),
+        folder=Path(os.path.relpath(here.resolve(), folder.resolve())).as_posix(),
         digest=digest,
         exchanges=exchanges,
         switches=switches,
@@ -107,7 +107,11 @@ def read(folder: Path) -> Manifest:
         manifest = msgspec.json.decode(raw, type=Manifest)
     except (ValueError, RecursionError) as error:
         raise TapeError(f"tracefork: {_shown(file)} is not a manifest: {error}.") from error
-    for name in manifest.tapes:
+    for name, entry in manifest.tapes.items():
+        if "\0" in name + entry.target + entry.folder:
+            raise TapeError(
+                f"tracefork: {_shown(file)} has a null character in the entry {name!r}."
+            )
         if Path(name).name != name or not name.endswith(tape_names.SUFFIX):
             raise TapeError(
                 f"tracefork: {_shown(file)} names the tape {name!r}. Expected the name of a file "

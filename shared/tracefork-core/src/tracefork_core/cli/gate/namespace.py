@@ -24,8 +24,25 @@ def close_network() -> bool:
 
     The process must have one thread.
     """
-    if sys.platform != "linux":
+    # Some systems (Ubuntu 24.04) grant the namespace and refuse the rest, and there is no way
+    # back then. So a child tries it first.
+    if sys.platform != "linux" or not _is_possible():
         return False
+    return _close()
+
+
+def _is_possible() -> bool:
+    child = os.fork()
+    if not child:
+        closed = False
+        try:
+            closed = _close()
+        finally:
+            os._exit(0 if closed else 1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _close() -> bool:
     user, group = os.getuid(), os.getgid()
     if not _unshare(_NEW_NET):
         if not _unshare(_NEW_USER | _NEW_NET):

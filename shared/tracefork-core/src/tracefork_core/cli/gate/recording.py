@@ -44,12 +44,14 @@ def record(
     Raises:
         UsageError: the agent does not exist.
         ReplayError: nothing was captured. The folder is as it was.
+        TapeError: the manifest cannot be read.
         UnwritableError: the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnwritableError(f"tracefork: cannot create {folder}: {error.strerror}.") from error
+    manifest.read(folder)  # Before the run, which may cost money.
     draft = folder / f"{SCRATCH}{os.getpid()}-{name}"
     try:
         status, document = _record(draft, agent, here, recording)

@@ -18,6 +18,8 @@ import ast
 import gc
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from io import FileIO
 from pathlib import Path
 from sysconfig import get_paths
 
@@ -89,7 +92,7 @@ def main() -> None:
         if job.fresh or _has_threads():
             status = _fresh(job)
         else:
-            status = _forked(job, learned := Path(f"{job.stdout}.modules"))
+            status = _forked(job, learned := Path(f"{job.stdout}.modules"), answers)
             if learned.is_file():
                 _import(json.loads(learned.read_bytes()))
         answers.write(msgspec.json.encode(Done(status)) + b"\n")
@@ -196,17 +199,17 @@ def _has_threads() -> bool:
     return len(list(tasks.iterdir())) > 1 if tasks.is_dir() else threading.active_count() > 1
 
 
-def _forked(job: Job, learned: Path) -> int:
+def _forked(job: Job, learned: Path, answers: FileIO) -> int:
     """Replay in a fork of this process, which leaves the names of what it loaded besides."""
     before = set(sys.modules)
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child:
-        _, status = os.waitpid(child, 0)
-        return os.waitstatus_to_exitcode(status)
+        return _wait(child)
     code = 70
     try:
+        answers.close()  # The check sees that this process has ended, even if the agent lives on.
         _redirect(job)
         os.chdir(job.folder)
         sys.argv = ["tracefork", *job.words]
@@ -238,14 +241,23 @@ def _redirect(job: Job) -> None:
 def _fresh(job: Job) -> int:
     words = [sys.executable, "-m", "tracefork_core.cli.main", *job.words]
     with Path(job.stdout).open("wb") as out, Path(job.stderr).open("wb") as err:
-        return subprocess.run(  # noqa: S603 - our own command line
-            words,
-            cwd=job.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            check=False,
-        ).returncode
+        process = subprocess.Popen(  # noqa: S603 - our own command line
+            words, cwd=job.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err
+        )
+        process.returncode = _wait(process.pid)
+    return process.returncode
+
+
+def _wait(child: int) -> int:
+    """Wait for a replay; kill it if the check ends first, which closes stdin."""
+    if sys.platform == "linux":
+        with suppress(OSError):  # An old kernel has no such call.
+            ended = os.pidfd_open(child)
+            ready, _, _ = select.select([ended, 0], [], [])
+            os.close(ended)
+            if ended not in ready:
+                os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 if __name__ == "__main__":

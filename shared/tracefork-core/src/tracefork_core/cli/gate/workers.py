@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,16 +18,21 @@ import msgspec
 from tracefork_core.cli.agent.child_python import Done, without_result
 from tracefork_core.cli.gate import worker
 from tracefork_core.cli.gate.manifest import Entry
+from tracefork_core.cli.gate.worker import Setup
 from tracefork_core.errors import ReplayError
 
 _TAIL = 20
 _T = TypeVar("_T", bound=msgspec.Struct)
 
 
+class LostError(ReplayError):
+    """A worker has ended, and the replay with it."""
+
+
 class Worker:
     """One worker process. Not safe for threads: each thread has its own."""
 
-    def __init__(self, setup: worker.Setup, environment: Mapping[str, str]) -> None:
+    def __init__(self, setup: Setup, environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - our own command line
             [sys.executable, "-m", worker.__name__],
             env=environment,
@@ -53,13 +59,18 @@ class Worker:
             return Done(ReplayError.exit_code, reason, said, broke_off=True)
         return Done(status, document, said)
 
-    def close(self) -> None:
-        """End the process."""
+    def stop(self) -> None:
+        """Let the process end, and the replay in it. Another thread may be waiting for that."""
         if self._process.stdin is not None:
-            self._process.stdin.close()
+            with suppress(OSError):  # What a dead worker has not read is still in the buffer.
+                self._process.stdin.close()
+
+    def close(self) -> int:
+        """End the process, and return its status."""
+        self.stop()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._process.wait()
+        return self._process.wait()
 
     def _ask(self, question: msgspec.Struct, answer: type[_T]) -> _T:
         assert self._process.stdin is not None
@@ -68,12 +79,11 @@ class Worker:
             self._process.stdin.write(msgspec.json.encode(question) + b"\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):  # It has died, or was stopped.
             line = b""
         if not line:
-            raise ReplayError(
-                f"tracefork: a worker of this check ended with status {self._process.wait()}. "
-                "Check one tape alone: tracefork ci replay NAME"
+            raise LostError(
+                f"tracefork: the process that replayed it ended with status {self.close()}."
             )
         return msgspec.json.decode(line, type=answer)
 
@@ -82,14 +92,23 @@ class Workers:
     """The workers of one thread, by hash seed and network."""
 
     def __init__(self) -> None:
-        self._workers: dict[tuple[worker.Setup, str], Worker] = {}
+        self._workers: dict[tuple[Setup, str], Worker] = {}
 
-    def worker(self, setup: worker.Setup, environment: Mapping[str, str]) -> Worker:
+    def worker(self, setup: Setup, environment: Mapping[str, str]) -> Worker:
         """Return the worker for an agent and a hash seed; start it if there is none yet."""
         key = setup, environment.get("PYTHONHASHSEED", "")
         if key not in self._workers:
             self._workers[key] = Worker(setup, environment)
         return self._workers[key]
+
+    def forget(self, setup: Setup, environment: Mapping[str, str]) -> None:
+        """Start another process for the next tape of this kind."""
+        self._workers.pop((setup, environment.get("PYTHONHASHSEED", "")), None)
+
+    def stop(self) -> None:
+        """Let all of them end, and the replays in them."""
+        for one in list(self._workers.values()):
+            one.stop()
 
     def close(self) -> None:
         """End all of them."""
