@@ -17,7 +17,7 @@ from tracefork_core.blaming.engine.probe import Probe, Settings, Trial
 from tracefork_core.blaming.engine.result import Result, Verdict
 from tracefork_core.blaming.oracles import noise
 from tracefork_core.blaming.parts import Part, parts_by, parts_of, pieces, weighed
-from tracefork_core.blaming.report import CREDIT, Grading, Report
+from tracefork_core.blaming.report import CREDIT, Grading, Report, save
 from tracefork_core.blaming.trials.budget import Budget, Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
 from tracefork_core.blaming.trials.runner import Progress, Runner
@@ -196,7 +196,7 @@ def blame(
     draws = tuple(journal.trials[number] for number in sorted(journal.trials))
     errors = noise.measured(draws)
     judged = noise.without(errors, chosen, _judged(result, draws))
-    return Report(
+    report = Report(
         tape=str(path),
         header=header,
         budget=limits,
@@ -208,6 +208,8 @@ def blame(
         grading=_grading(oracle),
         noise=errors,
     )
+    save(report, blame_folder)
+    return report
 
 
 @contextmanager

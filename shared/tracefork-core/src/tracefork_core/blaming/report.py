@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
 from tracefork_core.blaming.engine.probe import Trial
@@ -11,6 +13,7 @@ from tracefork_core.blaming.parts import Weighed
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_core.blaming.trials.trial_journal import Header
 from tracefork_core.blaming.trials.units import UnitName
+from tracefork_core.errors import UnwritableError
 
 
 class Grading(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,31 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     grading: Grading | None = None
     noise: Noise | None = None
     prices: tuple[str | None, ...] = ()
+
+
+_FILE = "report.json"
+
+
+def save(report: Report, folder: Path) -> None:
+    """Write a report into the folder of its blame, where `load` finds it.
+
+    Raises:
+        UnwritableError: it cannot be written.
+    """
+    try:
+        (folder / _FILE).write_bytes(msgspec.json.encode(report))
+    except OSError as error:
+        raise UnwritableError(
+            f"tracefork: cannot write {folder / _FILE}: {error.strerror}."
+        ) from error
+
+
+def load(folder: Path) -> Report | None:
+    """Return the report of the blame in a folder; None if it holds no readable one."""
+    try:
+        return msgspec.json.decode((folder / _FILE).read_bytes(), type=Report)
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors.
+        return None
 
 
 CREDIT = "credit: "

@@ -110,7 +110,7 @@ def _run(tape: Tape) -> _Run:
         tape.path.name,
         tape.origin.name if tape.origin else None,
         at,
-        _change(tape),
+        change_words(tape),
         tape.receipt.outcome if tape.receipt else None,
         tape.stop,
         len(tape.exchanges),
@@ -120,7 +120,7 @@ def _run(tape: Tape) -> _Run:
     )
 
 
-def _change(tape: Tape) -> str:
+def change_words(tape: Tape) -> str:
     """Return the changes of a branch, like "replace 3: text 'No refund'; keep 5"."""
     branch = tape.branch
     if branch is None:

@@ -1,0 +1,69 @@
+"""How a branch differs from its parent: what each of its exchanges was, and what changed."""
+
+from __future__ import annotations
+
+import json
+
+from tracefork_core.cli.commands.tree import change_words
+from tracefork_core.cli.report.document import Branch, Cell, Change, Difference
+from tracefork_core.comparing.diff import Comparison, diff
+from tracefork_core.comparing.finding import Finding, Section
+from tracefork_core.providers import Json
+from tracefork_core.tape import Tape
+
+
+def strip(tape: Tape, *, content: bool) -> Branch | None:
+    """Return what makes a tape a branch; None for a run of its own."""
+    origin = tape.origin
+    if origin is None:
+        return None
+    found = diff(tape)
+    return Branch(
+        origin.at,
+        change_words(tape) if content else f"forked at {origin.at}",
+        _cells(tape, origin.at, found),
+        [_difference(one, content=content) for one in found.findings],
+    )
+
+
+def _cells(tape: Tape, at: int, found: Comparison) -> list[Cell]:
+    """Return one word for each exchange of the branch.
+
+    DIVERGED is the first exchange that asks something else than the parent did in its place.
+    """
+    diverged = next(
+        (
+            one.second
+            for one in found.findings
+            if one.second is not None and one.kind not in ("output differs", "error differs")
+        ),
+        None,
+    )
+    edited = {change.n for change in tape.branch.changes} if tape.branch else set()
+    cells: list[Cell] = []
+    for exchange in tape.exchanges:
+        place = exchange.aside.place if exchange.aside.place is not None else exchange.n
+        if exchange.n < at or exchange.aside.answered == "recorded":
+            cells.append("FREE")
+        elif exchange.aside.answered or place in edited:
+            cells.append("EDITED")
+        else:
+            cells.append("DIVERGED" if exchange.n == diverged else "LIVE")
+    return cells
+
+
+def _difference(finding: Finding, *, content: bool) -> Difference:
+    where = f" at {finding.pointer}" if finding.pointer and content else ""
+    changes = [_change(section) for section in finding.sections] if content else []
+    words = f"{finding.operation}{where}"
+    return Difference(finding.kind, finding.first, finding.second, words, changes)
+
+
+def _change(section: Section) -> Change:
+    return Change(section.name, _text(section.before), _text(section.after))
+
+
+def _text(value: Json) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,105 @@
+"""What the last blame of a run found, and the first lines of a page, which say it."""
+
+from __future__ import annotations
+
+import shlex
+from decimal import Decimal
+
+from tracefork_core.blaming.report import Report, load, sentence
+from tracefork_core.blaming.trials.trial_journal import latest
+from tracefork_core.cli.display import figures
+from tracefork_core.cli.report.document import Blame, CurvePoint, Finding, Index, Ranked
+from tracefork_core.tape import Tape
+
+PROVEN, LIKELY, OPEN = "proven", "likely", "not enough evidence"
+
+
+def last_blame(tape: Tape) -> Report | None:
+    """Return what the last blame of this run found; None if there was none."""
+    report = load(latest(tape.path))
+    return report if report is not None and report.header.digest == tape.digest else None
+
+
+def blame_of(report: Report, shown: str) -> Blame:
+    """Return what a blame found, as the page shows it."""
+    result, ledger = report.result, report.result.ledger
+    cost = "" if ledger.usd is None else f" · {figures.money(Decimal(str(ledger.usd)))}"
+    forks, calls = (
+        figures.several(ledger.forks, "fork"),
+        figures.several(ledger.live_calls, "live call"),
+    )
+    return Blame(
+        sentence(report),
+        result.verdict.kind,
+        _ranking(report),
+        [
+            CurvePoint(point.position, point.rate, *point.interval, point.forks)
+            for point in result.curve
+            if point.rate is not None
+        ],
+        [
+            f"{control.name}: {'passed' if control.passed else 'FAILED'}, {control.says}"
+            for control in result.controls
+        ],
+        f"{forks} · {calls}{cost}",
+        f"tracefork blame {shlex.quote(shown)} --resume",
+    )
+
+
+def _ranking(report: Report) -> list[Ranked]:
+    """Return the units that have a part in the failure or may have, the likeliest first."""
+    verdict, decisive = report.result.verdict, report.result.decisive
+    ranked = []
+    for unit in report.result.units:
+        state = ""
+        if unit.unit in verdict.units:
+            state = "named" if verdict.certain else "likely"
+        elif unit.unit in verdict.mediators:
+            state = "passed it on"
+        is_decisive = decisive is not None and decisive.unit == unit.unit
+        effect = unit.gain
+        interval: tuple[float | None, float | None] = None, None
+        if decisive is not None and is_decisive:
+            effect, interval = decisive.effect, decisive.interval
+        ranked.append(
+            Ranked(
+                unit.unit,
+                report.units[unit.unit].words,
+                effect,
+                *interval,
+                unit.chance,
+                unit.redrawn + unit.drawn,
+                state,
+            )
+        )
+    order = {"named": 0, "likely": 1, "passed it on": 2, "": 3}
+    return sorted(
+        ranked, key=lambda one: (order[one.verdict], -(one.probability or 0.0), one.exchange)
+    )
+
+
+def finding(tape: Tape, report: Report | None, index: Index, shown: str) -> Finding:
+    """Return the first lines of a page: which step made the run fail and how sure, or why not."""
+    quoted = shlex.quote(shown)
+    receipt = tape.receipt
+    failed = receipt is None or receipt.outcome != "ok"
+    end = "cut off" if receipt is None else receipt.outcome
+    errors = [int(n) for n in index.errors]
+    if report is not None:
+        verdict = report.result.verdict
+        named = list(verdict.units)
+        sure = OPEN if not named else PROVEN if verdict.certain else LIKELY
+        line = " and ".join(f"exchange {unit}: {report.units[unit].words}" for unit in named)
+        following = f"tracefork show {quoted} {named[0]}" if named else f"tracefork show {quoted}"
+        return Finding(line or "No step is named.", sentence(report), sure, named, following)
+    blame = f"tracefork blame {quoted} --oracle …"
+    if failed:
+        line = f"The run failed: {end}." if receipt else "The recording was cut off."
+        more = "No blame was run, so no step is named."
+        last = errors[-1:]
+        if last:
+            more += f" The last error is in exchange {last[0]}: {index.errors[str(last[0])]}."
+        return Finding(line, more, OPEN, last, blame)
+    more = f"{figures.several(len(errors), 'exchange')} ended with an error." if errors else ""
+    line = "The run ended well."
+    return Finding(line, more, "", errors[:1], f"tracefork replay {quoted}")

@@ -1,0 +1,102 @@
+"""The data of one run."""
+
+from __future__ import annotations
+
+import shlex
+
+from tracefork_core.checkpoints.store import checkpoint_file
+from tracefork_core.cli import tape_names
+from tracefork_core.cli.agent import command_store
+from tracefork_core.cli.display import figures
+from tracefork_core.cli.report import branch_strip, evidence, recording
+from tracefork_core.cli.report.blocks import Blocks
+from tracefork_core.cli.report.document import Checkpoint, Outcome, Parent, Run
+from tracefork_core.cli.report.packing import Parts
+from tracefork_core.tape import Tape
+
+_SHOWN = 8
+"""The last characters of an id tell checkpoints apart."""
+
+
+def run_of(tape: Tape, parts: Parts, *, content: bool, parent: int | None = None) -> Run:
+    """Return the data of a run; what grows with its length goes into `parts`.
+
+    Args:
+        tape: the run.
+        parts: where its packed parts go.
+        content: whether the texts of the run are in the page.
+        parent: the place of its parent in the page. The exchanges that it shares are not repeated.
+
+    Raises:
+        TapeError: the tape is corrupt, or sealed and its key is not here.
+    """
+    shown = tape_names.shown(tape.path)
+    at = tape.origin.at if tape.origin and parent is not None else 0
+    exchanges = tape.exchanges
+    began = exchanges[0].aside.started if exchanges else 0
+    blocks = Blocks(tape, shown, parts, began=began, content=content)
+    for exchange in exchanges[at:]:
+        blocks.add(exchange)
+    index = blocks.close()
+    report = evidence.last_blame(tape)
+    account, receipt = blocks.account, tape.receipt
+    return Run(
+        name=shown,
+        digest=tape.digest,
+        exchanges=len(exchanges),
+        parent=None if parent is None else Parent(parent, at),
+        command=_command(tape) if content else None,
+        started=round(began / 1e6),
+        took=round(receipt.took / 1e6) if receipt else _lasted(index.started, index.took),
+        outcome=_outcome(tape),
+        finding=evidence.finding(tape, report, index, shown),
+        totals=recording.totals(account),
+        facts=list(recording.facts(tape)),
+        coverage=recording.coverage(tape),
+        masked=recording.masked(tape),
+        limits=recording.limits(tape, account),
+        lanes=blocks.lanes,
+        blame=None if report is None else evidence.blame_of(report, shown),
+        branch=branch_strip.strip(tape, content=content),
+        checkpoints=_checkpoints(tape, shown),
+        index=parts.add(index),
+        blocks=blocks.ids,
+    )
+
+
+def _lasted(started: list[int], took: list[int]) -> int:
+    ends = (began + max(0, lasted) for began, lasted in zip(started, took, strict=True))
+    return max(ends, default=0)
+
+
+def _outcome(tape: Tape) -> Outcome:
+    receipt, stop = tape.receipt, tape.stop
+    if stop is not None:
+        return Outcome(ok=False, words=f"the fork was {stop.words}")
+    if receipt is None:
+        return Outcome(ok=False, words="cut off")
+    ok = receipt.outcome == "ok"
+    return Outcome(ok=ok, words="ended well" if ok else f"failed with {receipt.outcome}")
+
+
+def _command(tape: Tape) -> str | None:
+    run = command_store.recall(tape.path)
+    return run.agent.words if run is not None and run.digest == tape.digest else None
+
+
+def _checkpoints(tape: Tape, shown: str) -> list[Checkpoint]:
+    """Return the saved states that the run went on from, each before the first exchange from it."""
+    first: dict[tuple[str, str], int] = {}
+    for exchange in tape.exchanges:
+        if exchange.checkpoint is not None:
+            first.setdefault(exchange.checkpoint, exchange.n)
+    if not first:
+        return []
+    listed = []
+    for one in checkpoint_file(tape.path).search():
+        if (n := first.get((one.thread, one.id))) is not None:
+            words = f"thread {one.thread}, step {one.metadata.get('step', figures.UNKNOWN)}"
+            state = shlex.quote(one.id[-_SHOWN:])
+            command = f"tracefork show {shlex.quote(shown)} --checkpoint {state}"
+            listed.append(Checkpoint(n, words, command))
+    return sorted(listed, key=lambda one: one.exchange)
