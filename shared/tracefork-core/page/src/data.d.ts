@@ -174,9 +174,8 @@ export interface Step {
 
 /** Consecutive exchanges with their content, small enough to unpack at once. */
 export interface Block {
-  /** The number of the first message of this block; those of an exchange follow each other. */
+  /** The number of the first message that is new in this block. Numbers go on through `new`. */
   message: number;
-  messages: Message[];
   exchanges: Exchange[];
 }
 
@@ -208,6 +207,8 @@ export interface Exchange {
   answer: number[];
   /** Model settings and tools offered, if they differ from those of `base`; null if they do not. */
   settings: string | null;
+  /** The messages that were seen first here, numbered from `Index.message[i]` on. */
+  new: Message[];
   method: string;
   url: string;
   /** Null if no response came. */

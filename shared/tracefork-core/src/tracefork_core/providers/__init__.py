@@ -1,7 +1,8 @@
 """Read and write the wire formats of OpenAI, Anthropic and Gemini.
 
 Reading: `decode` finds the wire format of an exchange, and `hosts` names the provider. `wire` reads
-the bytes as JSON and events, with `sse` and `lenient`. A module for each format
+the bytes as JSON and events, with `sse` and `lenient`, and `remembered` decodes what is repeated
+once. A module for each format
 (`openai_chat`, `openai_responses`, `anthropic`, `gemini`) turns those into the neutral view of
 `call`. `parts` holds what the formats share. `prices` computes what a call cost, by the lists that
 `price_lists` loads.

@@ -38,6 +38,7 @@ from tracefork_core.providers.parts import (
     parameters,
     tool_answer,
 )
+from tracefork_core.providers.remembered import remembered
 from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "messages", "system", "tools", "stream")
@@ -96,10 +97,12 @@ def _model(wire: Wire) -> str | None:
 
 
 def _input(wire: Wire) -> tuple[Message, ...]:
-    return tuple(
-        Message(text(message.get("role")) or "user", _parts(message.get("content")))
-        for message in mappings(wire.request.get("messages"))
-    )
+    return tuple(_message(message) for message in mappings(wire.request.get("messages")))
+
+
+@remembered
+def _message(message: dict[str, Json]) -> Message:
+    return Message(text(message.get("role")) or "user", _parts(message.get("content")))
 
 
 def _tools(wire: Wire) -> tuple[ToolDefinition, ...]:

@@ -30,6 +30,7 @@ from tracefork_core.providers.lenient import (
     total,
 )
 from tracefork_core.providers.parts import failure, from_base64, from_url, parameters, vector
+from tracefork_core.providers.remembered import remembered
 from tracefork_core.providers.wire import Wire
 
 _COLLECTIONS = ("models", "tunedModels", "endpoints")
@@ -118,7 +119,12 @@ def _system(request: dict[str, Json]) -> tuple[Part, ...]:
 
 
 def _contents(value: Json) -> tuple[Message, ...]:
-    return tuple(_message(content, "user") for content in mappings(value))
+    return tuple(_content(content) for content in mappings(value))
+
+
+@remembered
+def _content(content: dict[str, Json]) -> Message:
+    return _message(content, "user")
 
 
 def _message(content: dict[str, Json], default: str) -> Message:

@@ -41,7 +41,7 @@ def parse(raw: bytes | str) -> Json:
         value: Json = msgspec.json.decode(raw)
     except (ValueError, RecursionError):
         return None
-    return value if _is_shallow(value) else None
+    return value if _nests_little(raw) or _is_shallow(value) else None
 
 
 def parse_array_prefix(raw: bytes) -> list[Json]:
@@ -109,6 +109,13 @@ def arguments(value: Json) -> Json:
         return value
     parsed = parse(value)
     return parsed if isinstance(parsed, dict) else value
+
+
+def _nests_little(raw: bytes | str) -> bool:
+    """Return whether a document has too few brackets to nest deeply; most of them have."""
+    if isinstance(raw, str):
+        return raw.count("[") + raw.count("{") <= MAX_DEPTH
+    return raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH
 
 
 def _is_shallow(value: Json) -> bool:

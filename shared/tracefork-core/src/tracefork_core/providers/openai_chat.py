@@ -36,6 +36,7 @@ from tracefork_core.providers.parts import (
     tool_definitions,
     vector,
 )
+from tracefork_core.providers.remembered import remembered
 from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "messages", "tools", "functions", "stream")
@@ -93,6 +94,7 @@ def chat_usage(usage: Json) -> Usage | None:
     )
 
 
+@remembered
 def _message(message: dict[str, Json]) -> Message:
     role = text(message.get("role")) or "user"
     if role in ("tool", "function"):

@@ -27,6 +27,7 @@ from tracefork_core.providers.parts import (
     tool_answer,
     tool_definitions,
 )
+from tracefork_core.providers.remembered import remembered
 from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "input", "instructions", "tools", "stream", "type")
@@ -111,6 +112,7 @@ def _input(value: Json) -> tuple[Message, ...]:
     return tuple(_message(item) for item in mappings(value))
 
 
+@remembered
 def _message(item: dict[str, Json]) -> Message:
     kind = text(item.get("type")) or "message"
     default = "tool" if kind.endswith("_output") else "assistant"

@@ -20,6 +20,7 @@ from tracefork_core.providers.call import (
     UriPart,
 )
 from tracefork_core.providers.lenient import Json, field, items, mapping, mappings, text
+from tracefork_core.providers.remembered import remembered
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text")
 _THOUGHTS = ("thinking", "reasoning_text")
@@ -69,7 +70,12 @@ def tool_definitions(tools: Json) -> tuple[ToolDefinition, ...]:
     return tuple(item for tool in mappings(tools) for item in _definitions(tool))
 
 
-def _definitions(tool: dict[str, Json]) -> Iterator[ToolDefinition]:
+@remembered
+def _definitions(tool: dict[str, Json]) -> tuple[ToolDefinition, ...]:
+    return tuple(_defined(tool))
+
+
+def _defined(tool: dict[str, Json]) -> Iterator[ToolDefinition]:
     kind = text(tool.get("type")) or "function"
     # Chat completions nest the definition under its kind, Responses does not.
     body = mapping(tool.get(kind)) or tool

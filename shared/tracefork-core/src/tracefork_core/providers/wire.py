@@ -17,6 +17,7 @@ from tracefork_core.providers.lenient import (
     parse_array_prefix,
     text,
 )
+from tracefork_core.providers.remembered import parse_question
 from tracefork_core.unpacking import decompress
 
 Headers = Sequence[tuple[str, str]]
@@ -69,7 +70,7 @@ def read_wire(
         host = parts.hostname or ""
     except ValueError:
         return None
-    request = parse(_plain(request_headers, request_body))
+    request = parse_question(_plain(request_headers, request_body))
     body, chunks = _read_response(response_headers, _plain(response_headers, response_body))
     path = unquote(parts.path).rstrip("/")
     return Wire(host, path, mapping(request), status, body, chunks)

@@ -20,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from tracefork_core.errors import UsageError
@@ -201,6 +202,7 @@ def _tool_asked(exchange: Exchange) -> tuple[str, Json] | None:
     return None
 
 
+@lru_cache(1_024)
 def _plain(name: str) -> str:
     """Return the name of a tool without what frameworks change in it for a model."""
     return _CHANGED.sub("_", name).lower()

@@ -45,7 +45,6 @@ class Blocks:
         self._edges.add(exchange, call)
         if self._first < 0:
             self._first, self._block = exchange.n, Block(first)
-        self._block.messages += self._conversation.new
         shown = self._exchange(exchange, asked, call)
         self._block.exchanges.append(shown)
         self._size += len(shown.request.text) + len(shown.response.text)
@@ -90,10 +89,12 @@ class Blocks:
             status=exchange.status,
             request_headers=exchange.request_headers if self._content else [],
             response_headers=exchange.response_headers if self._content else [],
-            request=request,
-            response=response,
             caller=exchange.aside.caller,
             command=f"tracefork show {self._shown} {exchange.n}",
+            # A text and the bodies that hold it lie close together, so that they deflate to one.
+            new=self._conversation.new,
+            request=request,
+            response=response,
         )
 
     def _request(self, exchange: Taped, asked: Asked, call: ModelCall | None) -> Body:

@@ -48,12 +48,12 @@ class Asked:
 
 @dataclass(slots=True)
 class _Question:
-    """The last question of a conversation: its exchange, pieces and settings."""
+    """The last question of a conversation: its exchange, its pieces and their numbers."""
 
     n: int
     pieces: list[_Piece]
     numbers: list[int]
-    settings: str
+    call: ModelCall
 
 
 @dataclass(slots=True)
@@ -86,11 +86,10 @@ class Conversation:
         answer = [
             self._number(message, part, "out") for message in call.output for part in message.parts
         ]
-        settings = _settings(call) if self.content else ""
-        self._questions[key] = _Question(exchange.n, pieces, kept + messages, settings)
-        same = before is not None and before.settings == settings
-        base = -1 if before is None else before.n
-        return Asked(base, keep, messages, answer, None if same else settings)
+        self._questions[key] = _Question(exchange.n, pieces, kept + messages, call)
+        same = before is not None and _sets(before.call) == _sets(call)
+        settings = None if same else _settings(call) if self.content else ""
+        return Asked(-1 if before is None else before.n, keep, messages, answer, settings)
 
     def _number(self, message: Spoken, part: Part, side: str) -> int:
         shown = _shown(part)
@@ -117,7 +116,7 @@ def _pieces(call: ModelCall) -> Iterator[_Piece]:
 def _same(pieces: Sequence[_Piece], before: Sequence[_Piece]) -> int:
     """Return how many pieces two questions share at their start."""
     for i, (one, other) in enumerate(zip(pieces, before, strict=False)):
-        if one[1] != other[1] or one[0].role != other[0].role:
+        if one is not other and (one[1] != other[1] or one[0].role != other[0].role):
             return i
     return min(len(pieces), len(before))
 
@@ -140,6 +139,10 @@ def _shown(part: Part) -> MessagePart:
         case _:
             fields = {name: value for name, value in asdict(part).items() if name != "type"}
             return MessagePart(part.type, _text(fields))
+
+
+def _sets(call: ModelCall) -> tuple[object, ...]:
+    return call.request_model, call.api, call.parameters, call.tools
 
 
 def _settings(call: ModelCall) -> str:

@@ -234,15 +234,15 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     status: int | None
     request_headers: list[tuple[str, str]]
     response_headers: list[tuple[str, str]]
-    request: Body
-    response: Body
     caller: str | None
     command: str
+    new: list[Message]
+    request: Body
+    response: Body
 
 
 class Block(msgspec.Struct):
-    """Consecutive exchanges with the messages that were new at them."""
+    """Consecutive exchanges; `message` is the number of the first message that is new in them."""
 
     message: int
-    messages: list[Message] = msgspec.field(default_factory=list)
     exchanges: list[Exchange] = msgspec.field(default_factory=list)
