@@ -20,8 +20,8 @@ def last_blame(tape: Tape) -> Report | None:
     return report if report is not None and report.header.digest == tape.digest else None
 
 
-def blame_of(report: Report, shown: str) -> Blame:
-    """Return what a blame found, as the page shows it."""
+def blame_of(report: Report, shown: str, *, content: bool) -> Blame:
+    """Return what a blame found, as the page shows it; without content, no words of the run."""
     result, ledger = report.result, report.result.ledger
     cost = "" if ledger.usd is None else f" · {figures.money(Decimal(str(ledger.usd)))}"
     forks, calls = (
@@ -29,9 +29,9 @@ def blame_of(report: Report, shown: str) -> Blame:
         figures.several(ledger.live_calls, "live call"),
     )
     return Blame(
-        sentence(report),
+        sentence(report) if content else "",
         result.verdict.kind,
-        _ranking(report),
+        _ranking(report, content=content),
         [
             CurvePoint(point.position, point.rate, *point.interval, point.forks)
             for point in result.curve
@@ -46,7 +46,7 @@ def blame_of(report: Report, shown: str) -> Blame:
     )
 
 
-def _ranking(report: Report) -> list[Ranked]:
+def _ranking(report: Report, *, content: bool) -> list[Ranked]:
     """Return the units that have a part in the failure or may have, the likeliest first."""
     verdict, decisive = report.result.verdict, report.result.decisive
     ranked = []
@@ -64,7 +64,7 @@ def _ranking(report: Report) -> list[Ranked]:
         ranked.append(
             Ranked(
                 unit.unit,
-                report.units[unit.unit].words,
+                report.units[unit.unit].words if content else "",
                 effect,
                 *interval,
                 unit.chance,
@@ -78,7 +78,9 @@ def _ranking(report: Report) -> list[Ranked]:
     )
 
 
-def finding(tape: Tape, report: Report | None, index: Index, shown: str) -> Finding:
+def finding(
+    tape: Tape, report: Report | None, index: Index, shown: str, *, content: bool
+) -> Finding:
     """Return the first lines of a page: which step made the run fail and how sure, or why not."""
     quoted = shlex.quote(shown)
     receipt = tape.receipt
@@ -89,9 +91,13 @@ def finding(tape: Tape, report: Report | None, index: Index, shown: str) -> Find
         verdict = report.result.verdict
         named = list(verdict.units)
         sure = OPEN if not named else PROVEN if verdict.certain else LIKELY
-        line = " and ".join(f"exchange {unit}: {report.units[unit].words}" for unit in named)
+        names = [f": {report.units[unit].words}" if content else "" for unit in named]
+        line = " and ".join(
+            f"exchange {unit}{name}" for unit, name in zip(named, names, strict=True)
+        )
         following = f"tracefork show {quoted} {named[0]}" if named else f"tracefork show {quoted}"
-        return Finding(line or "No step is named.", sentence(report), sure, named, following)
+        more = sentence(report) if content else f"blame: {verdict.kind}"
+        return Finding(line or "No step is named.", more, sure, named, following)
     blame = f"tracefork blame {quoted} --oracle …"
     if failed:
         line = f"The run failed: {end}." if receipt else "The recording was cut off."
