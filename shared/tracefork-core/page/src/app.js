@@ -61,8 +61,12 @@ function App({ store }) {
   const run = runs[here.run];
   const base = store.first(here.run);
 
+  // Keys may come faster than the page is drawn: they count from where the last one went.
+  const now = useRef(here);
+  now.current = here;
   const go = (/** @type {Partial<Place>} */ change) => {
-    const next = { ...here, ...change };
+    const next = { ...now.current, ...change };
+    now.current = next;
     const words = new URLSearchParams({ step: String(next.step), view: next.view, part: next.part });
     if (next.run) words.set("run", String(next.run));
     if (next.part === "diff") words.set("with", String(next.other));
@@ -113,7 +117,8 @@ function App({ store }) {
   }, [index, run]);
   const at = rows.indexOf(here.step - base);
   const step = (/** @type {number} */ by) => {
-    const next = rows[Math.max(0, Math.min(rows.length - 1, (at < 0 ? 0 : at) + by))];
+    const from = Math.max(0, rows.indexOf(now.current.step - base));
+    const next = rows[Math.max(0, Math.min(rows.length - 1, from + by))];
     if (next !== undefined) go({ step: base + next, part: "step" });
   };
   const copy = (/** @type {string} */ command) =>

@@ -6,7 +6,7 @@ import json
 
 from tracefork_core.cli.commands.tree import change_words
 from tracefork_core.cli.report.document import Branch, Cell, Change, Difference
-from tracefork_core.comparing.diff import Comparison, diff
+from tracefork_core.comparing.diff import diff
 from tracefork_core.comparing.finding import Finding, Section
 from tracefork_core.providers import Json
 from tracefork_core.tape import Tape
@@ -21,24 +21,17 @@ def strip(tape: Tape, *, content: bool) -> Branch | None:
     return Branch(
         origin.at,
         change_words(tape) if content else f"forked at {origin.at}",
-        _cells(tape, origin.at, found),
+        _cells(tape, origin.at),
         [_difference(one, content=content) for one in found.findings],
     )
 
 
-def _cells(tape: Tape, at: int, found: Comparison) -> list[Cell]:
+def _cells(tape: Tape, at: int) -> list[Cell]:
     """Return one word for each exchange of the branch.
 
-    DIVERGED is the first exchange that asks something else than the parent did in its place.
+    DIVERGED is the first live exchange that asks something else than the parent did in its place.
     """
-    diverged = next(
-        (
-            one.second
-            for one in found.findings
-            if one.second is not None and one.kind not in ("output differs", "error differs")
-        ),
-        None,
-    )
+    before = tape.parent.exchanges if tape.parent else []
     edited = {change.n for change in tape.branch.changes} if tape.branch else set()
     cells: list[Cell] = []
     for exchange in tape.exchanges:
@@ -47,8 +40,12 @@ def _cells(tape: Tape, at: int, found: Comparison) -> list[Cell]:
             cells.append("FREE")
         elif exchange.aside.answered or place in edited:
             cells.append("EDITED")
+        elif "DIVERGED" in cells or (
+            place < len(before) and before[place].request == exchange.request
+        ):
+            cells.append("LIVE")
         else:
-            cells.append("DIVERGED" if exchange.n == diverged else "LIVE")
+            cells.append("DIVERGED")
     return cells
 
 

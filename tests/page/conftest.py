@@ -1,0 +1,157 @@
+"""Reports of real runs, opened from disk in Debian's Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tracefork_core import record
+from tracefork_testkit import ProviderServer, Reply, ToolCall
+
+CHROMIUM = os.environ.get("CHROMIUM", "chromium")
+LONG = 300
+"""Exchanges of a run that is longer than a screen."""
+HOSTILE = (
+    "</script><script>window.owned = 1</script>",
+    "<img src=x onerror='window.owned = 1'>",
+    "javascript:window.owned = 1",
+    "\x1b[31mred\x1b[0m \u202egnp.exe \u200bhidden",
+    "${window.owned = 1} {{window.owned = 1}} <!-- ]]>",
+)
+AGENT = """\
+import openai
+
+client = openai.OpenAI()
+
+
+def ask(question):
+    messages = [{"role": "user", "content": question}]
+    answer = client.chat.completions.create(model="gpt-5-mini", messages=messages)
+    return answer.choices[0].message.content
+
+
+def support():
+    ticket = "My turntable came with a broken arm. I bought it 20 days ago."
+    kind = ask(f"What is this ticket about, in one word? {ticket}")
+    rule = ask(f"Which rule of the shop holds for {kind}?")
+    ruling = ask(f"Refund or refuse? {rule} {ticket}")
+    return ask(f"Write this to the customer: {ruling}")
+
+
+def refunded(answer):
+    return "refund" in answer
+
+
+if __name__ == "__main__":
+    print(support())
+"""
+
+
+def tracefork(folder: Path, *words: str) -> str:
+    """Run a command, which has to succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tracefork_core", *words],
+        cwd=folder,
+        env={**os.environ, "TRACEFORK_HOME": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def blamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of a run that was blamed, with a branch."""
+    folder = tmp_path_factory.mktemp("blamed")
+    root = Path(__file__).parents[2]
+    shutil.copy(root / "examples/support/provider.py", folder)
+    (folder / "agent.py").write_text(AGENT)
+    port = "8931"
+    provider = subprocess.Popen(
+        [sys.executable, "provider.py"],
+        cwd=folder,
+        env={**os.environ, "PORT": port},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert provider.stdout is not None
+    try:
+        provider.stdout.readline()
+        os.environ |= {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "none"}
+        tracefork(folder, "record", "-o", "ticket.tape", "agent.py")
+        words = ("--agent", "agent:support", "--oracle", "agent:refunded", "--yes")
+        tracefork(folder, "blame", "ticket.tape", *words, "--budget", "200 calls")
+        tracefork(folder, "fork", "ticket.tape", "--at", "1", "--text", "Damage: 30 days.")
+    finally:
+        provider.kill()
+        provider.communicate()
+    tracefork(folder, "report", "ticket.tape")
+    return folder / "ticket.html"
+
+
+@pytest.fixture(scope="session")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of a long run in two lanes, with hostile texts in each field."""
+    import httpx2
+
+    folder = tmp_path_factory.mktemp("long")
+
+    def model(request: object) -> Reply:
+        del request
+        return Reply(f"<b>{HOSTILE[0]}", tool_calls=[ToolCall("search", {"q": HOSTILE[1]})])
+
+    tape = folder / "long.tape"
+    with ProviderServer(model) as provider, httpx2.Client() as client, record(tape):
+        messages: list[dict[str, object]] = [{"role": "system", "content": HOSTILE[2]}]
+        for n in range(LONG):
+            text = f"needle {n}" if n == LONG - 7 else f"question {n} {HOSTILE[n % len(HOSTILE)]}"
+            messages = [*messages[-20:], {"role": "user", "content": text}]
+            asked = {"model": HOSTILE[n % len(HOSTILE)], "messages": messages}
+            headers = {"x-note": "<script>window.owned = 1</script>"}
+            client.post(f"{provider.url}/v1/chat/completions", json=asked, headers=headers)
+        client.get(f"{provider.url}/nowhere?<script>=1")
+    tracefork(folder, "report", "long.tape")
+    return folder / "long.html"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=shutil.which(CHROMIUM),
+            args=["--no-sandbox", "--disable-gpu", "--disable-quic"],
+        )
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Return a page that must log no error and ask for nothing."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    opened = context.new_page()
+    said: list[str] = []
+    opened.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+    opened.on("pageerror", lambda error: said.append(f"error: {error}"))
+    opened.on("dialog", lambda dialog: said.append(f"dialog: {dialog.message}"))
+    opened.on(
+        "request",
+        lambda request: (
+            said.append(f"request: {request.url}")
+            if not request.url.startswith(("file:", "blob:"))
+            else None
+        ),
+    )
+    yield opened
+    assert said == []
+    context.close()
