@@ -115,3 +115,10 @@ def test_a_failed_run_is_shrunk_as_the_guide_says(tmp_path: Path) -> None:
 def test_a_test_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
     """It is recorded once and replayed without a key; another question shows the card."""
     follow("docs/how-to/record-in-pytest.md", tmp_path)
+
+
+def test_a_run_is_looked_at_as_the_guide_says(tmp_path: Path) -> None:
+    """Two pages are written, and the one without content is smaller."""
+    follow("docs/how-to/look-at-a-run.md", tmp_path)
+    pages = [tmp_path / "look" / name for name in ("ticket.html", "structure.html")]
+    assert pages[0].stat().st_size > pages[1].stat().st_size

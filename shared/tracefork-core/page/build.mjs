@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const OUT = "../src/tracefork_core/cli/report/built";
+const OUT = process.env.OUT ?? "../src/tracefork_core/cli/report/built";
 const shared = {
   bundle: true,
   minify: true,

@@ -57,6 +57,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("run.tape", "--text"),
         ("run.tape", "1", "--against", "0"),
     ],
+    "report": [("run.tape", "-o", "run.html", "--overwrite"), ("gone",)],
     "diff": [("run.tape", "run.tape"), ("run.tape", "other.tape"), ("run.tape",)],
     "ls": [(".",)],
     "tree": [("run.tape",)],
@@ -77,7 +78,19 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "validate": [("run.tape", *AGENT_WORDS)],
 }
 """The words of each command that reads a tape, and of some that fail on it."""
-IN_THIS_PROCESS = {"show", "diff", "ls", "tree", "pack", "unpack", "sign", "scan", "redact", "gc"}
+IN_THIS_PROCESS = {
+    "show",
+    "report",
+    "diff",
+    "ls",
+    "tree",
+    "pack",
+    "unpack",
+    "sign",
+    "scan",
+    "redact",
+    "gc",
+}
 """Commands that start no agent: they need no process of their own."""
 SLOW = {"blame", "bisect", "shrink", "calibrate", "race", "validate"}
 """Commands with several processes: their documents are written like those of the others."""

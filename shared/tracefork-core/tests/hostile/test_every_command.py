@@ -46,6 +46,7 @@ WORDS: dict[str, list[str]] = {
         "show TAPE --checkpoint 1 --json",
     ],
     "ci": ["ci diff . --against .", "ci check ."],
+    "report": ["report TAPE --overwrite", "report --json TAPE --overwrite --no-content"],
     "ls": ["ls", "ls --json"],
     "tree": ["tree TAPE", "tree --json TAPE"],
     "fork": ["fork TAPE agent.py --at 0 --text no -o branch.tape"],

@@ -8,6 +8,6 @@ before a tool runs again, `refused_write` says how a fork goes on after one, and
 completes command lines in a shell.
 
 `agent` runs the user's agent, `display` prints results. `race`, `calibrate` and `validate` hold
-the code that those commands run in processes of their own, `gate` is `tracefork ci`, and
-`modes` are the modes of a replay.
+the code that those commands run in processes of their own, `gate` is `tracefork ci`,
+`modes` are the modes of a replay, and `report` makes a page.
 """
