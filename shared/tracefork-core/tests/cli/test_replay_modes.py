@@ -12,7 +12,7 @@ import pytest
 
 from tracefork_testkit import ProviderServer
 
-from .conftest import Shell
+from .conftest import Shell, copied
 
 MENDER = """\
 import os, pathlib, subprocess, sys
@@ -42,13 +42,21 @@ print(ask(str(run_tests()["exit_code"])))
 """
 
 
-@pytest.fixture
-def mended(shell: Shell) -> Shell:
+@pytest.fixture(scope="session")
+def a_mended_file(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> Shell:
     """Return a shell with an agent that edited a file and ran its tests, which failed."""
-    shell.write("agent.py", MENDER)
-    done = shell.tracefork("record", "agent.py")
+    folder, home = tmp_path_factory.mktemp("mended"), tmp_path_factory.mktemp("home")
+    found = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(home)})
+    found.write("agent.py", MENDER)
+    done = found.tracefork("record", "agent.py")
     assert done.exit == 0, done.err
-    return shell
+    return found
+
+
+@pytest.fixture
+def mended(shell: Shell, a_mended_file: Shell) -> Shell:
+    """Return a shell in a copy of that folder."""
+    return copied(a_mended_file.folder, shell)
 
 
 def lines(shell: Shell, name: str) -> int:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tracefork_core.cli.report import bodies
+from tracefork_testkit import ProviderServer
 
-from .conftest import Shell
+from .conftest import Shell, copied
 
 TALKS = """\
 import os
@@ -60,15 +61,23 @@ class Read:
         return (before[: 2 * body["head"]] + own + tail).decode("utf-16-le")
 
 
-@pytest.fixture
-def talked(shell: Shell) -> Shell:
-    """Return a shell with a conversation on tape, and its page."""
-    shell.write("agent.py", TALKS)
-    assert shell.tracefork("record", "agent.py").exit == 0
-    done = shell.tracefork("report", "agent.tape")
+@pytest.fixture(scope="session")
+def a_talk(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> Shell:
+    """Return a shell with a conversation on tape, and its page; tests must not change it."""
+    folder, home = tmp_path_factory.mktemp("talked"), tmp_path_factory.mktemp("home")
+    found = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(home)})
+    found.write("agent.py", TALKS)
+    assert found.tracefork("record", "agent.py").exit == 0
+    done = found.tracefork("report", "agent.tape")
     assert done.exit == 0, done.err
     assert "● agent.html · 1 run · 6 exchanges" in done.out
-    return shell
+    return found
+
+
+@pytest.fixture
+def talked(shell: Shell, a_talk: Shell) -> Shell:
+    """Return a shell in a copy of that folder."""
+    return copied(a_talk.folder, shell)
 
 
 def test_each_message_is_in_the_page_once(talked: Shell) -> None:
