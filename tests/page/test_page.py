@@ -54,6 +54,7 @@ def test_a_search_finds_what_is_in_no_row(page: Page, long: Path) -> None:
 
 
 def test_only_errors_are_shown(page: Page, long: Path) -> None:
+    """An answer of 404 is one."""
     opened(page, long, "#step=0")
     page.locator("nav select").select_option("errors")
     expect(page.locator(".row")).to_have_count(1)
@@ -74,6 +75,7 @@ def test_what_was_said_before_is_folded_and_counted(page: Page, long: Path) -> N
 
 
 def test_a_link_opens_the_difference(page: Page, long: Path) -> None:
+    """The address names the exchange, the tab and what it is compared with."""
     opened(page, long, "#step=40&view=timeline&part=diff&with=39")
     expect(page.locator(".exchange ins").first).to_contain_text("question 40")
 

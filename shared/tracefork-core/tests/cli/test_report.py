@@ -109,6 +109,7 @@ def test_units_are_those_of_a_browser() -> None:
 
 
 def test_a_page_that_exists_is_kept(talked: Shell) -> None:
+    """Unless the user says so."""
     done = talked.tracefork("report", "agent.tape")
     assert done.exit == 2
     assert "agent.html already exists. Use --overwrite to replace it" in done.err
