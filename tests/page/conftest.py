@@ -25,33 +25,6 @@ HOSTILE = (
     "\x1b[31mred\x1b[0m \u202egnp.exe \u200bhidden",
     "${window.owned = 1} {{window.owned = 1}} <!-- ]]>",
 )
-AGENT = """\
-import openai
-
-client = openai.OpenAI()
-
-
-def ask(question):
-    messages = [{"role": "user", "content": question}]
-    answer = client.chat.completions.create(model="gpt-5-mini", messages=messages)
-    return answer.choices[0].message.content
-
-
-def support():
-    ticket = "My turntable came with a broken arm. I bought it 20 days ago."
-    kind = ask(f"What is this ticket about, in one word? {ticket}")
-    rule = ask(f"Which rule of the shop holds for {kind}?")
-    ruling = ask(f"Refund or refuse? {rule} {ticket}")
-    return ask(f"Write this to the customer: {ruling}")
-
-
-def refunded(answer):
-    return "refund" in answer
-
-
-if __name__ == "__main__":
-    print(support())
-"""
 
 
 def tracefork(folder: Path, *words: str) -> str:
@@ -74,8 +47,7 @@ def blamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the report of a run that was blamed, with a branch."""
     folder = tmp_path_factory.mktemp("blamed")
     root = Path(__file__).parents[2]
-    shutil.copy(root / "examples/support/provider.py", folder)
-    (folder / "agent.py").write_text(AGENT)
+    shutil.copytree(root / "examples/support", folder, dirs_exist_ok=True)
     port = "8931"
     provider = subprocess.Popen(
         [sys.executable, "provider.py"],
@@ -89,7 +61,7 @@ def blamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         provider.stdout.readline()
         os.environ |= {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "none"}
         tracefork(folder, "record", "-o", "ticket.tape", "agent.py")
-        words = ("--agent", "agent:support", "--oracle", "agent:refunded", "--yes")
+        words = ("--agent", "agent:support", "--oracle", "regex:refund you", "--yes")
         tracefork(folder, "blame", "ticket.tape", *words, "--budget", "200 calls")
         tracefork(folder, "fork", "ticket.tape", "--at", "1", "--text", "Damage: 30 days.")
     finally:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from adapters.hybrid import hybrid_replay
+from adapters.hybrid import check_only_the_verifier_runs_again, marks
 
 AGENT = """
 import os
@@ -36,20 +35,9 @@ desk = Agent(role="Desk", goal="mend", backstory="You mend.", llm=model, tools=[
 task = Task(name="mend", description=TASK, expected_output="an answer", agent=desk)
 print(attach(Crew(name="desk", agents=[desk], tasks=[task])).kickoff().raw)
 """
-DECLARED, NAMED = "tracefork.tool(verifier=True)", "(lambda function: function)"
 
 
-@pytest.mark.parametrize(
-    ("mark", "options"), [(DECLARED, ()), (NAMED, ("--verifier", "run_tests"))]
-)
+@marks("(lambda function: function)")
 def test_only_the_verifier_runs_again(mark: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    """It is declared in the code, or named: the file that it reads is as it was."""
-    (tmp_path / "state").write_text("broken")
-    document = hybrid_replay(AGENT.replace("MARK", mark), tmp_path, *options)
-    assert document["exit"] == 0, document["divergence"] or document["reason"]
-    (one,) = document["verifications"]
-    assert (one["tool"], one["verdict"]) == ("run_tests", "same")
-    assert one["now"] == [one["recorded"]]
-    assert one["now"][0]["exit_code"] == 1
-    assert (tmp_path / "edits.log").read_text() == "new\n"
-    assert (tmp_path / "runs.log").read_text() == "ran\nran\n"
+    """The edit is answered from the tape, and the tests run once more."""
+    check_only_the_verifier_runs_again(AGENT, tmp_path, mark, options)

@@ -26,7 +26,7 @@ class Patch(msgspec.Struct, frozen=True):
 
 
 def patch_of(actions: Iterable[Action]) -> Patch:
-    """Return the changes of all actions together: a file that is as it was before is none."""
+    """Return the changes of all actions together; a file that ends as it began is left out."""
     before: dict[str, str | None] = {}
     after: dict[str, str | None] = {}
     unseen: dict[str, None] = {}

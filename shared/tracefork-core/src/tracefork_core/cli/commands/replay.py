@@ -134,7 +134,7 @@ def _dry_run(
     if agent_words.given:
         raise UsageError("tracefork: --mode dry-run runs nothing. Leave the agent out.")
     found = dry_run(path)
-    more = modes_report.document(Mode.DRY_RUN, found.actions, found.patch)
+    more = modes_report.Compared(Mode.DRY_RUN, found.actions, found.patch).document()
     checked = {"problems": found.problems, "unknown": found.unknown, **more}
     if modes.bundle is not None:
         write_evidence(path, modes.bundle, {"exit": found.exit, **checked})

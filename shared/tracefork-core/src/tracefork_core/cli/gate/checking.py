@@ -23,7 +23,7 @@ from tracefork_core.errors import Divergence, TapeError, TraceforkError, UsageEr
 from tracefork_core.tape import Tape
 
 Tell = Callable[[Checked, int, int], None]
-"""Is told of each finished check, how many are finished, and of how many."""
+"""Gets each finished check, the number of finished ones, and the number of all."""
 
 _FEW = 2
 """Tapes per worker that are replayed in fresh processes: to load libraries ahead takes as long."""
@@ -52,7 +52,7 @@ def check(
         strict: also compare the thread or task of each exchange, and the order.
         exact: also fail a replay that is equal only by its matchers.
         rates: also run the agents live, and grade them.
-        tell: is told of each finished check.
+        tell: gets each finished check.
     """
     began = time.perf_counter()
     entries = {name: one for name, one in manifest.tapes.items() if not only or name in only}

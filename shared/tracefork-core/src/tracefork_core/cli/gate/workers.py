@@ -95,7 +95,7 @@ class Workers:
         self._workers: dict[tuple[Setup, str], Worker] = {}
 
     def worker(self, setup: Setup, environment: Mapping[str, str]) -> Worker:
-        """Return the worker for an agent and a hash seed; start it if there is none yet."""
+        """Return the worker for an agent and a hash seed; start it if it does not run."""
         key = setup, environment.get("PYTHONHASHSEED", "")
         if key not in self._workers:
             self._workers[key] = Worker(setup, environment)

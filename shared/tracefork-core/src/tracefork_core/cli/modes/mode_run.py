@@ -18,6 +18,7 @@ from tracefork_core.run.untaped import repeated_tools, untaped_words
 
 if TYPE_CHECKING:
     from tracefork_core.cli.display.replay_report import Verdict
+    from tracefork_core.cli.modes.modes_report import Compared
     from tracefork_core.cli.modes.verifications import Verification
     from tracefork_core.evidence.actions import Action
     from tracefork_core.evidence.patch import Patch
@@ -100,7 +101,6 @@ class ModeRun:
 
     def judged(self, verdict: Verdict) -> Verdict:
         """Return a verdict with what the mode found, and write the evidence."""
-        from tracefork_core.cli.modes.modes_report import notes
         from tracefork_core.cli.modes.verifications import verifications
 
         if self.wanted is not None:
@@ -110,16 +110,17 @@ class ModeRun:
             verdict = replace(verdict, exit=problem[0], reason=problem[1])
         if self.bundle is not None:
             write_evidence(self.path, self.bundle, {"exit": verdict.exit, **self.document()})
-        refused = self.wanted.refused if self.wanted else ()
-        lines = notes(self.mode, self.actions, self.patch, self.verified, refused, self.accepted)
-        return replace(verdict, mode=tuple(lines))
+        return replace(verdict, mode=tuple(self._compared().notes()))
 
     def document(self) -> dict[str, object]:
         """Return what the mode found as JSON-able values."""
-        from tracefork_core.cli.modes.modes_report import document
+        return self._compared().document()
+
+    def _compared(self) -> Compared:
+        from tracefork_core.cli.modes.modes_report import Compared
 
         refused = self.wanted.refused if self.wanted else ()
-        return document(self.mode, self.actions, self.patch, self.verified, refused, self.accepted)
+        return Compared(self.mode, self.actions, self.patch, self.verified, refused, self.accepted)
 
     def _problem(self) -> tuple[int, str] | None:
         if self.wanted is None:
@@ -147,11 +148,15 @@ def _check_untaped(tape: Tape, options: ModeOptions) -> list[str]:
 
 
 def _check_names(names: Iterable[str], tape: Tape) -> None:
-    """Refuse the name of a tool that no call on the tape has: a typing mistake would prove much."""
+    """Refuse the name of a tool that no call on the tape has: it may be misspelt."""
     urls = dict.fromkeys(exchange.url for exchange in tape.exchanges)
     held = [url.removeprefix(_TOOL) for url in urls if url.startswith(_TOOL)]
     for name in sorted(set(names) - {*held}):
-        has = f"It has calls of {', '.join(held[:_SHOWN])}." if held else "It has none of any tool."
+        has = (
+            f"It has calls of {', '.join(held[:_SHOWN])}."
+            if held
+            else "It holds no call of a tool."
+        )
         raise UsageError(
             f"tracefork: the tape has no call of a Python function {name} that is a tool. {has} "
             "Name one of them: tools of MCP servers and untaped functions cannot run again."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,61 +22,71 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
-def notes(
-    mode: Mode,
-    actions: Sequence[Action],
-    patch: Patch,
-    verified: Sequence[Verification] = (),
-    refused: Sequence[str] = (),
-    accepted: Sequence[str] = (),
-) -> list[str]:
-    """Return the lines below a verdict: what was compared, and what is not known."""
-    tools = sum(action.kind == "tool" for action in actions)
-    stops = [action.reason for action in actions if action.kind == "stop" and action.reason]
-    live = "none of them live" if not accepted else "those below live"
-    lines = [f"mode {mode}: {figures.several(tools, 'tool call')}, {live}"]
-    if mode == Mode.HYBRID:
-        runs = sum(len(one.now) for one in verified)
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a replay in a mode compared.
+
+    Attributes:
+        mode: the mode.
+        actions: the actions on the tape.
+        patch: what its tools changed.
+        verified: what verifiers returned, then and now.
+        refused: verifiers that did not run, because they may write.
+        accepted: what differs from the recording, and was accepted.
+    """
+
+    mode: Mode
+    actions: Sequence[Action]
+    patch: Patch
+    verified: Sequence[Verification] = ()
+    refused: Sequence[str] = ()
+    accepted: Sequence[str] = ()
+
+    def notes(self) -> list[str]:
+        """Return the lines below a verdict: what was compared, and what is not known."""
+        tools = sum(action.kind == "tool" for action in self.actions)
+        stops = [one.reason for one in self.actions if one.kind == "stop" and one.reason]
+        live = "none of them live" if not self.accepted else "those below live"
+        lines = [f"mode {self.mode}: {figures.several(tools, 'tool call')}, {live}"]
+        if self.mode == Mode.HYBRID:
+            lines = self._of_verifiers()
+        lines += [f"! accepted: {one}" for one in self.accepted]
+        if stops:
+            lines.append(f"stop reason: {stops[-1]}")
+        patch = self.patch
+        files = figures.several(len(patch.files), "file")
+        unseen = f", besides {', '.join(patch.unseen[:_SHOWN])}" if patch.unseen else ""
+        lines.append(f"patch {figures.digest(patch.identity)}: {files} changed by tools{unseen}")
+        lines.append(f"not proven: {CANNOT_PROVE[self.mode]}")
+        return [printable(line) for line in lines]
+
+    def document(self) -> dict[str, object]:
+        """Return the same as JSON-able values."""
+        return {
+            "mode": self.mode.value,
+            "actions": msgspec.to_builtins(list(self.actions)),
+            "patch": msgspec.to_builtins(self.patch),
+            "verifications": [
+                {**msgspec.to_builtins(one), "verdict": one.verdict} for one in self.verified
+            ],
+            "not_run": list(dict.fromkeys(self.refused)),
+            "accepted": list(self.accepted),
+            "not_proven": CANNOT_PROVE[self.mode],
+        }
+
+    def _of_verifiers(self) -> list[str]:
+        runs = sum(len(one.now) for one in self.verified)
         lines = [f"mode hybrid: {figures.several(runs, 'run')} of verifiers, no other tool"]
-        lines += [f"{_mark(one)} {one.tool} (exchange {one.n}): {one.words}" for one in verified]
-        if not verified:
+        for one in self.verified:
+            mark = "✓" if one.verdict == "same" else "✗"
+            lines.append(f"{mark} {one.tool} (exchange {one.n}): {one.words}")
+        if not self.verified:
             lines.append("! no verifier was called: declare one with @tool(verifier=True)")
         lines += [
             f"! {name} was not run, because it may write: --allow-write {shlex.quote(name)}"
-            for name in dict.fromkeys(refused)
+            for name in dict.fromkeys(self.refused)
         ]
-    lines += [f"! accepted: {one}" for one in accepted]
-    if stops:
-        lines.append(f"stop reason: {stops[-1]}")
-    files = figures.several(len(patch.files), "file")
-    unseen = f", besides {', '.join(patch.unseen[:_SHOWN])}" if patch.unseen else ""
-    lines.append(f"patch {figures.digest(patch.identity)}: {files} changed by tools{unseen}")
-    lines.append(f"not proven: {CANNOT_PROVE[mode]}")
-    return [printable(line) for line in lines]
-
-
-def _mark(one: Verification) -> str:
-    return "✓" if one.verdict == "same" else "✗"
-
-
-def document(
-    mode: Mode,
-    actions: Sequence[Action],
-    patch: Patch,
-    verified: Sequence[Verification] = (),
-    refused: Sequence[str] = (),
-    accepted: Sequence[str] = (),
-) -> dict[str, object]:
-    """Return the same as JSON-able values."""
-    return {
-        "mode": mode.value,
-        "actions": msgspec.to_builtins(list(actions)),
-        "patch": msgspec.to_builtins(patch),
-        "verifications": [{**msgspec.to_builtins(one), "verdict": one.verdict} for one in verified],
-        "not_run": list(dict.fromkeys(refused)),
-        "accepted": list(accepted),
-        "not_proven": CANNOT_PROVE[mode],
-    }
+        return lines
 
 
 def print_dry_run(found: DryRun, shown: str) -> None:
@@ -94,7 +105,7 @@ def print_dry_run(found: DryRun, shown: str) -> None:
         console.print(f"  … {len(found.problems) - _SHOWN} more: --json")
     for line in (
         *(f"! {one}" for one in found.unknown),
-        *notes(Mode.DRY_RUN, found.actions, found.patch),
+        *Compared(Mode.DRY_RUN, found.actions, found.patch).notes(),
     ):
         screen.note(console, f"  {printable(line)}")
     console.print(f"  digest {found.digest}", style=screen.DIM, soft_wrap=True)

@@ -58,7 +58,7 @@ class _Question:
 
 @dataclass(slots=True)
 class Conversation:
-    """Numbers what is said. Give it each model call in its order.
+    """Numbers messages. Give it each model call in order.
 
     Attributes:
         new: the messages that were new at the last call.
