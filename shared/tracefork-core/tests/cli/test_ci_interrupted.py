@@ -72,7 +72,9 @@ def test_a_killed_worker_leaves_one_tape_undecided(gated: Shell) -> None:
     assert "✓ other.tape" in done.out
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="there is no pidfd")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux ends the agents of a check that was killed"
+)
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]
 )
