@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,13 +43,26 @@ def tracefork(folder: Path, *words: str) -> str:
     return done.stdout
 
 
+def opened(page: Page, report: Path, place: str = "") -> None:
+    """Open a report at a place, and wait for its first rows."""
+    page.goto(f"{report.as_uri()}{place}")
+    page.wait_for_selector(".row, .entry, .scroll")
+
+
+def free_port() -> str:
+    """Return a port that no other worker of these tests has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 @pytest.fixture(scope="session")
 def blamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the report of a run that was blamed, with a branch."""
     folder = tmp_path_factory.mktemp("blamed")
     root = Path(__file__).parents[2]
     shutil.copytree(root / "examples/support", folder, dirs_exist_ok=True)
-    port = "8931"
+    port = free_port()
     provider = subprocess.Popen(
         [sys.executable, "provider.py"],
         cwd=folder,

@@ -1,148 +1,114 @@
 // The exchange that is selected: what was said, what was sent, and how it differs from another.
-import { diffWordsWithSpace } from "diff";
 import { html } from "htm/preact";
-import { useEffect, useState } from "preact/hooks";
-import { Command, Long, pretty, Said } from "./parts.js";
+import { Difference } from "./difference.js";
+import { Command, Long, Numbered, pretty, Problem, useLoaded } from "./parts.js";
+import { Tabs } from "./tabs.js";
 import { several, visible } from "./text.js";
+import { VirtualList } from "./virtual.js";
 
 /** @typedef {import("./store.js").Store} Store */
+/** @typedef {import("./place.js").Place} Place */
 
-/** @param {string} key @param {() => Promise<any>} load */
-function useLoaded(key, load) {
-  const [found, setFound] = useState({ key: "", value: /** @type {any} */ (null), error: "" });
-  useEffect(() => {
-    let here = true;
-    load().then(
-      (value) => here && setFound({ key, value, error: "" }),
-      (error) => here && setFound({ key, value: null, error: String(error.message ?? error) }),
-    );
-    return () => {
-      here = false;
-    };
-  }, [key]);
-  return found.key === key ? found : { key, value: null, error: "" };
-}
+const TABS = /** @type {[string, string][]} */ ([
+  ["step", "conversation"],
+  ["raw", "request and response"],
+  ["diff", "difference"],
+]);
 
-/**
- * @param {{store: Store, run: number, step: number, view: string, other: number,
- *   onview: (view: string) => void}} props
- */
-export function ExchangePanel({ store, run, step, view, other, onview }) {
-  const key = `${run}/${step}/${view}/${other}`;
-  const { value, error } = useLoaded(key, async () => {
-    const { exchange, message } = await store.exchange(run, step);
-    if (view === "raw") return { exchange, request: await store.request(run, step) };
-    const numbers = await store.question(run, step);
-    if (view === "diff") {
-      const before = await store.question(run, other);
-      const pair = [before, numbers].map(async (side, i) =>
-        (await store.messages(run, i ? step : other, side)).map(words).join("\n\n"),
-      );
-      return { exchange, pair: await Promise.all(pair) };
-    }
-    const fresh = numbers.filter((number) => number >= message);
-    const folded = numbers.length - fresh.length;
-    const shown = view === "history" ? numbers : fresh;
-    return {
-      exchange,
-      folded,
-      shown,
-      fresh: message,
-      messages: await store.messages(run, step, shown),
-      answers: await store.messages(run, step, exchange.answer),
-    };
-  });
-  const tabs = [
-    ["step", "conversation"],
-    ["raw", "request and response"],
-    ["diff", "difference"],
-  ];
+/** @param {{store: Store, here: Place, onpart: (part: string) => void}} props */
+export function ExchangePanel({ store, here, onpart }) {
+  const { run, step, part } = here;
+  const { value, error } = useLoaded(`${run}/${step}`, () => store.exchange(run, step));
   return html`<section class="exchange" aria-label="exchange">
     <h2>exchange ${step}</h2>
-    <div role="tablist" aria-label="what to show of the exchange">
-      ${tabs.map(
-        ([name, label]) => html`<button
-          role="tab"
-          aria-selected=${view === name || (name === "step" && view === "history")}
-          onClick=${() => onview(name)}
-        >${label}</button>`,
-      )}
-    </div>
-    <div role="tabpanel" tabindex="0" class="scroll">
-      ${error && html`<p class="problem">This part cannot be read: ${visible(error)}</p>`}
-      ${value && html`<${Content} value=${value} view=${view} other=${other} onview=${onview} />`}
+    <${Tabs}
+      label="what to show of the exchange"
+      name="part"
+      tabs=${TABS}
+      chosen=${part === "history" ? "step" : part}
+      onchoose=${onpart}
+    />
+    <div role="tabpanel" id="part-panel" class="pane" aria-labelledby=${`part-${part === "history" ? "step" : part}`}>
+      ${error && html`<${Problem} error=${error} />`}
+      ${value && part === "raw" && html`<${Raw} store=${store} here=${here} exchange=${value.exchange} />`}
+      ${value && part === "diff" && html`<${Difference} store=${store} here=${here} />`}
+      ${
+        value &&
+        (part === "step" || part === "history") &&
+        html`<${Talk} store=${store} here=${here} placed=${value} onpart=${onpart} />`
+      }
     </div>
   </section>`;
 }
 
-/** @param {import("./data.js").Message} message */
-function words(message) {
-  return message.parts.map((part) => `${message.who}: ${part.name ?? ""} ${part.text}`).join("\n");
-}
-
-/** @param {{value: any, view: string, other: number, onview: (view: string) => void}} props */
-function Content({ value, view, other, onview }) {
-  const { exchange } = value;
-  if (view === "raw" && value.request !== undefined) return html`<${Raw} ...${value} />`;
-  if (view === "diff" && value.pair) {
-    const [before, after] = value.pair;
-    return html`<p>What this exchange asked, beside exchange ${other}:</p>
-      <div class="said">
-        ${diffWordsWithSpace(before, after).map((change) => {
-          if (change.added) return html`<ins>${visible(change.value)}</ins>`;
-          if (change.removed) return html`<del>${visible(change.value)}</del>`;
-          const text = change.value;
-          const cut = text.length > 400 ? `${text.slice(0, 160)} … ${text.slice(-160)}` : text;
-          return html`<span>${visible(cut)}</span>`;
-        })}
-      </div>`;
+/**
+ * The messages that are new at this exchange, or all that it sent, and its answer.
+ * @param {{store: Store, here: Place, placed: import("./store.js").Placed,
+ *   onpart: (part: string) => void}} props
+ */
+function Talk({ store, here, placed, onpart }) {
+  const { run, step, part } = here;
+  const { exchange, message } = placed;
+  const whole = part === "history";
+  const { value, error } = useLoaded(`${run}/${step}/${part}`, () =>
+    whole ? store.question(run, step) : Promise.resolve(exchange.messages),
+  );
+  if (error) return html`<${Problem} error=${error} />`;
+  if (!value) return html`<p class="quiet">unpacking…</p>`;
+  const asked = whole ? value : value.filter((number) => number >= message);
+  const folded = whole
+    ? value.filter((number) => number < message).length
+    : exchange.keep + value.length - asked.length;
+  const shown = [...asked, ...exchange.answer];
+  if (!shown.length && !folded) return html`<${Raw} store=${store} here=${here} exchange=${exchange} />`;
+  return html`${
+    folded > 0 &&
+    html`<button class="more" onClick=${() => onpart(whole ? "step" : "history")}>
+      ${whole ? "hide" : "show"} ${several(folded, "earlier message")}
+    </button>`
   }
-  if (!value.messages) return null;
-  return html`
-    ${
-      value.folded > 0 &&
-      html`<button class="more" onClick=${() => onview(view === "history" ? "step" : "history")}>
-        ${view === "history" ? "hide" : "show"} ${several(value.folded, "earlier message")}
-      </button>`
-    }
-    ${value.messages.map(
-      (/** @type {any} */ message, /** @type {number} */ i) => html`<${Said}
-        key=${value.shown[i]}
-        message=${message}
-        number=${value.shown[i]}
-        isNew=${value.shown[i] >= value.fresh}
-      />`,
-    )}
-    ${value.answers.map(
-      (/** @type {any} */ message, /** @type {number} */ i) => html`<${Said}
-        key=${`a${i}`}
-        message=${message}
-        number=${exchange.answer[i]}
-        isNew=${true}
-      />`,
-    )}
-    ${!value.messages.length && !value.answers.length && html`<${Raw} exchange=${exchange} />`}
+    <${VirtualList}
+      key=${`${run}/${step}/${part}`}
+      count=${shown.length}
+      height=${90}
+      current=${whole ? shown.findIndex((number) => number >= message) : -1}
+      label="messages of the exchange"
+      name="message-row-"
+      row=${(/** @type {number} */ i) => html`<${Numbered}
+        store=${store} run=${run} n=${step} number=${shown[i]}
+        isNew=${shown[i] >= message || i >= asked.length}
+      />`}
+    />
     ${exchange.caller && html`<p class="quiet">sent from ${visible(exchange.caller)}</p>`}
     <${Command} command=${exchange.command} />`;
 }
 
-/** @param {{exchange: import("./data.js").Exchange, request?: string}} props */
-function Raw({ exchange, request }) {
-  const asked = request ?? exchange.request.text;
-  return html`<h3>request</h3>
+/** @param {{store: Store, here: Place, exchange: import("./data.js").Exchange}} props */
+function Raw({ store, here, exchange }) {
+  const { run, step } = here;
+  const { value, error } = useLoaded(`${run}/${step}`, () => store.request(run, step));
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="request and response">
+    <h3>request</h3>
     <p><code>${exchange.method} ${visible(exchange.url)}</code></p>
-    ${exchange.request.binary === null
-      ? html`<${Long} text=${pretty(asked)} code />`
-      : html`<p>${exchange.request.binary} bytes that are no text</p>`}
+    ${error && html`<${Problem} error=${error} />`}
+    ${exchange.request.binary !== null && html`<p>${exchange.request.binary} bytes that are no text</p>`}
+    ${exchange.request.binary === null && value && html`<${Long} key=${step} text=${pretty(value)} code />`}
     <h3>response ${exchange.status ?? "none"}</h3>
-    ${exchange.response.binary === null
-      ? html`<${Long} text=${pretty(exchange.response.text)} code />`
-      : html`<p>${exchange.response.binary} bytes that are no text</p>`}
+    ${
+      exchange.response.binary === null
+        ? html`<${Long} key=${step} text=${pretty(exchange.response.text)} code />`
+        : html`<p>${exchange.response.binary} bytes that are no text</p>`
+    }
     <details><summary>headers</summary>
       <${Headers} pairs=${exchange.request_headers} /><${Headers} pairs=${exchange.response_headers} />
     </details>
-    ${exchange.settings && html`<details><summary>settings and tools offered</summary>
-      <${Long} text=${pretty(exchange.settings)} code /></details>`}`;
+    ${
+      exchange.settings &&
+      html`<details><summary>settings and tools offered</summary>
+      <${Long} text=${pretty(exchange.settings)} code /></details>`
+    }
+    ${exchange.caller && html`<p class="quiet">sent from ${visible(exchange.caller)}</p>`}
+    <${Command} command=${exchange.command} /></div>`;
 }
 
 /** @param {{pairs: [string, string][]}} props */

@@ -1,10 +1,9 @@
 // Small pieces that several views show.
 import { html } from "htm/preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { size, visible } from "./text.js";
 
 /** @typedef {import("./data.js").Message} Message */
-/** @typedef {import("./data.js").MessagePart} MessagePart */
 
 const SHOWN = 4000;
 const MORE = 200_000;
@@ -29,6 +28,32 @@ export function pretty(text) {
   }
 }
 
+/**
+ * What a promise gives, once it is there. It is asked again when the key changes.
+ * @template T
+ * @param {string} key @param {() => Promise<T>} load
+ * @returns {{value: T | null, error: string}}
+ */
+export function useLoaded(key, load) {
+  const [found, setFound] = useState({ key: "", value: /** @type {T | null} */ (null), error: "" });
+  useEffect(() => {
+    let here = true;
+    load().then(
+      (value) => here && setFound({ key, value, error: "" }),
+      (error) => here && setFound({ key, value: null, error: String(error.message ?? error) }),
+    );
+    return () => {
+      here = false;
+    };
+  }, [key]);
+  return found.key === key ? found : { value: null, error: "" };
+}
+
+/** @param {{error: string}} props */
+export function Problem({ error }) {
+  return html`<p class="problem">This part cannot be read: ${visible(error)}</p>`;
+}
+
 const LABELS = { tool_call: "calls", tool_result: "result", reasoning: "thinks", text: "" };
 
 /**
@@ -36,7 +61,7 @@ const LABELS = { tool_call: "calls", tool_result: "result", reasoning: "thinks",
  * @param {{message: Message, isNew: boolean, number: number}} props
  */
 export function Said({ message, isNew, number }) {
-  return html`<article class=${`message ${message.side}`} id=${`message-${number}`}>
+  return html`<div class=${`message ${message.side}`} id=${`message-${number}`}>
     ${message.parts.map((part) => {
       const label = LABELS[/** @type {keyof typeof LABELS} */ (part.type)] ?? part.type;
       const name = part.name ? ` ${visible(part.name)}` : "";
@@ -50,15 +75,41 @@ export function Said({ message, isNew, number }) {
             : html`<${Long} text=${pretty(part.text)} code />`
         }`;
     })}
-  </article>`;
+  </div>`;
+}
+
+/**
+ * A message by its number in the run that holds exchange `n`.
+ * @param {{store: import("./store.js").Store, run: number, n: number, number: number,
+ *   isNew: boolean}} props
+ */
+export function Numbered({ store, run, n, number, isNew }) {
+  const loaded = useLoaded(`${run}/${number}`, () => store.message(run, n, number));
+  const message = loaded.value ?? store.peek(run, n, number);
+  if (loaded.error) return html`<${Problem} error=${loaded.error} />`;
+  if (!message) return html`<p class="quiet">message ${number} is not unpacked yet</p>`;
+  return html`<${Said} message=${message} number=${number} isNew=${isNew} />`;
 }
 
 /** A command with a button that copies it. @param {{command: string}} props */
 export function Command({ command }) {
-  const [done, setDone] = useState("");
-  const copy = () => copied(command).then((good) => setDone(good ? "copied" : "select and copy it"));
-  return html`<p class="command"><code tabindex="0">${visible(command)}</code>
-    <button onClick=${copy}>copy</button><span role="status">${done}</span></p>`;
+  const [state, setState] = useState("");
+  const copy = () => copied(command).then((good) => setState(good ? "copied" : "failed"));
+  useEffect(() => setState(""), [command]);
+  if (state === "failed") return html`<${ByHand} command=${command} />`;
+  return html`<p class="command"><code>${visible(command)}</code>
+    <button onClick=${copy}>copy</button><span role="status">${state}</span></p>`;
+}
+
+/** A command that the reader has to copy, because the page may not. @param {{command: string}} props */
+export function ByHand({ command }) {
+  const choose = (/** @type {HTMLInputElement | null} */ field) => {
+    field?.focus();
+    field?.select();
+  };
+  return html`<p class="command byhand" role="status"><label>
+    The browser refused to copy. Press Ctrl+C:
+    <input readonly value=${command} ref=${choose} /></label></p>`;
 }
 
 /** @param {string} text @returns {Promise<boolean>} */
@@ -69,7 +120,8 @@ export async function copied(text) {
   } catch {
     const field = document.createElement("textarea");
     field.value = text;
-    document.body.append(field);
+    // A modal dialog makes all that is outside it inert.
+    (document.querySelector("dialog[open]") ?? document.body).append(field);
     field.select();
     const good = document.execCommand("copy");
     field.remove();

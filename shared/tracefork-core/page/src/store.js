@@ -7,12 +7,30 @@
 /** @typedef {import("./data.js").Exchange} Exchange */
 /** @typedef {import("./data.js").Message} Message */
 /** @typedef {import("./data.js").Body} Body */
+/** @typedef {{exchange: Exchange, message: number}} Placed The first new message has that number. */
+/** @typedef {{by: "words" | "lines" | null, changes: [string, string][]}} Compared */
+/** @typedef {{query: number, hits?: number[], done?: boolean, parts?: number, failed?: string[]}} Found */
 
 const KEPT = 24;
 
 /** @type {string} */
 // @ts-ignore: esbuild puts the worker's source here.
 const source = WORKER_SOURCE;
+
+/**
+ * Return the last place whose value is not above `wanted`.
+ * @param {number} count @param {(i: number) => number} value @param {number} wanted
+ */
+export function lastUpTo(count, value, wanted) {
+  let low = 0;
+  let high = count - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (value(middle) <= wanted) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
 
 /** Unpacks parts in a worker, and keeps those that were used last. */
 export class Store {
@@ -23,23 +41,39 @@ export class Store {
     this.report = JSON.parse(text);
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     this.worker = new Worker(url);
-    /** @type {Map<number, {resolve: (text: string) => void, reject: (error: Error) => void}>} */
+    /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void}>} */
     this.waiting = new Map();
     /** @type {Map<string, Promise<any>>} */
     this.parts = new Map();
+    /** The parts of `parts` that have arrived. @type {Map<string, any>} */
+    this.arrived = new Map();
+    /** @type {WeakMap<Block, number[]>} */
+    this.numbers = new WeakMap();
     /** @type {Set<string>} */
     this.sent = new Set();
     this.count = 0;
     this.page = page;
-    /** @type {((found: {query: number, hits?: number[], done?: boolean}) => void) | null} */
+    /** @type {((found: Found) => void) | null} */
     this.onfound = null;
     this.worker.onmessage = ({ data }) => {
       if (data.query !== undefined) return this.onfound?.(data);
       const waiting = this.waiting.get(data.id);
       this.waiting.delete(data.id);
       if (data.error) waiting?.reject(new Error(data.error));
-      else waiting?.resolve(data.text);
+      else waiting?.resolve(data.value);
     };
+  }
+
+  /**
+   * Ask the worker.
+   * @param {string} kind @param {object} words @returns {Promise<any>}
+   */
+  ask(kind, words) {
+    const id = this.count++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ kind, id, ...words });
+    });
   }
 
   /** @param {string} key */
@@ -63,15 +97,13 @@ export class Store {
       return kept;
     }
     this.send(key);
-    const id = this.count++;
-    const part = new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
-      this.worker.postMessage({ kind: "unpack", id, key });
-    }).then(JSON.parse);
+    const part = this.ask("unpack", { key }).then(JSON.parse);
     this.parts.set(key, part);
+    part.then((value) => this.parts.get(key) === part && this.arrived.set(key, value), () => {});
     for (const oldest of this.parts.keys()) {
       if (this.parts.size <= KEPT) break;
       this.parts.delete(oldest);
+      this.arrived.delete(oldest);
     }
     return part;
   }
@@ -100,65 +132,94 @@ export class Store {
   }
 
   /**
+   * Return the first exchange and the id of the block that holds an exchange.
+   * @param {number} run @param {number} n @returns {[number, string]}
+   */
+  block(run, n) {
+    const { blocks } = this.report.runs[this.home(run, n)];
+    if (!blocks.length) throw new Error(`exchange ${n} is not in this page`);
+    return blocks[lastUpTo(blocks.length, (i) => blocks[i][0], n)];
+  }
+
+  /**
    * @param {number} run @param {number} n
-   * @returns {Promise<{exchange: Exchange, message: number}>}
+   * @returns {Promise<Placed>}
    */
   async exchange(run, n) {
-    const home = this.home(run, n);
-    const { blocks } = this.report.runs[home];
-    let at = blocks.length - 1;
-    while (at > 0 && blocks[at][0] > n) at--;
-    if (at < 0) throw new Error(`exchange ${n} is not in this page`);
-    /** @type {Block} */
-    const block = await this.part(blocks[at][1]);
-    const place = n - blocks[at][0];
-    const exchange = block.exchanges[place];
+    const [first, key] = this.block(run, n);
+    return this.placed(await this.part(key), n - first, n);
+  }
+
+  /** @param {Block} block @param {number} at @param {number} n @returns {Placed} */
+  placed(block, at, n) {
+    const exchange = block.exchanges[at];
     if (!exchange) throw new Error(`exchange ${n} is not in this page`);
-    let { message } = block;
-    for (let i = 0; i < place; i++) message += block.exchanges[i].new.length;
-    return { exchange, message };
+    let numbers = this.numbers.get(block);
+    if (!numbers) {
+      let { message } = block;
+      numbers = block.exchanges.map((one) => {
+        message += one.new.length;
+        return message - one.new.length;
+      });
+      this.numbers.set(block, numbers);
+    }
+    return { exchange, message: numbers[at] };
   }
 
   /**
    * Return the numbers of the messages of a question, the history included.
+   *
+   * Each question is the start of the one before it, and what it adds. The walk goes back and takes
+   * only what is still missing, so it costs as much as the question is long.
    * @param {number} run @param {number} n @returns {Promise<number[]>}
    */
   async question(run, n) {
-    /** @type {{keep: number, messages: number[]}[]} */
-    const chain = [];
-    for (let at = n; at >= 0; ) {
+    /** @type {number[]} */
+    const reversed = [];
+    let missing = Number.POSITIVE_INFINITY;
+    for (let at = n; at >= 0 && missing > 0; ) {
       const { exchange } = await this.exchange(run, at);
-      chain.push(exchange);
-      at = exchange.keep ? exchange.base : -1;
+      const added = Math.min(exchange.messages.length, missing - exchange.keep);
+      for (let i = added - 1; i >= 0; i--) reversed.push(exchange.messages[i]);
+      missing = Math.min(missing, exchange.keep);
+      at = exchange.base;
     }
-    return chain.reduceRight(
-      (/** @type {number[]} */ before, one) => [...before.slice(0, one.keep), ...one.messages],
-      [],
-    );
+    return reversed.reverse();
   }
 
   /**
-   * Return messages by their numbers.
-   * @param {number} run @param {number} n @param {number[]} numbers
-   * @returns {Promise<Message[]>}
+   * Return the exchange of a run at which a message was new.
+   * @param {Index} index @param {number} home @param {number} number
    */
-  async messages(run, n, numbers) {
+  speaker(index, home, number) {
+    return this.first(home) + lastUpTo(index.message.length, (i) => index.message[i], number);
+  }
+
+  /**
+   * Return a message of the run that holds exchange `n`.
+   * @param {number} run @param {number} n @param {number} number @returns {Promise<Message>}
+   */
+  async message(run, n, number) {
     const home = this.home(run, n);
-    const { message } = await this.index(home);
-    const base = this.first(home);
-    return Promise.all(
-      numbers.map(async (number) => {
-        let low = 0;
-        let high = message.length - 1;
-        while (low < high) {
-          const middle = (low + high + 1) >> 1;
-          if (message[middle] <= number) low = middle;
-          else high = middle - 1;
-        }
-        const found = await this.exchange(home, base + low);
-        return found.exchange.new[number - found.message];
-      }),
-    );
+    const index = await this.index(home);
+    const found = await this.exchange(home, this.speaker(index, home, number));
+    return found.exchange.new[number - found.message];
+  }
+
+  /**
+   * Return the same at once if it is unpacked; null if not.
+   * @param {number} run @param {number} n @param {number} number @returns {Message | null}
+   */
+  peek(run, n, number) {
+    const home = this.home(run, n);
+    const index = this.arrived.get(this.report.runs[home].index);
+    if (!index) return null;
+    const at = this.speaker(index, home, number);
+    const [first, key] = this.block(home, at);
+    const block = this.arrived.get(key);
+    if (!block) return null;
+    const found = this.placed(block, at - first, at);
+    return found.exchange.new[number - found.message];
   }
 
   /**
@@ -177,6 +238,14 @@ export class Store {
       const tail = body.tail ? before.slice(before.length - body.tail) : "";
       return before.slice(0, body.head) + body.text + tail;
     }, "");
+  }
+
+  /**
+   * Compare two texts.
+   * @param {string} before @param {string} after @returns {Promise<Compared>}
+   */
+  difference(before, after) {
+    return this.ask("difference", { before, after });
   }
 
   /** @param {number} run @param {number} query @param {string} text */

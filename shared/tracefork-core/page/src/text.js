@@ -1,18 +1,19 @@
 // Text of a run is data: controls that would hide, turn or forge text are shown as their code points.
 
-// Controls but tab and line feed, zero-width and bidirectional marks, lone surrogates.
+// Controls but tab and line feed, soft hyphens, zero-width and bidirectional marks, tags, lone
+// surrogates.
 const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff\u{e0000}-\u{e007f}\ud800-\udfff]/gu;
 
 /**
  * Spell what a reader could not see.
  * @param {string} text
  */
 export function visible(text) {
-  return text.replace(
-    HIDDEN,
-    (char) => `⟦U+${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟧`,
-  );
+  return text.replace(HIDDEN, (char) => {
+    const point = /** @type {number} */ (char.codePointAt(0));
+    return `⟦U+${point.toString(16).toUpperCase().padStart(4, "0")}⟧`;
+  });
 }
 
 /** @param {number} count @param {string} noun @param {string} [plural] */

@@ -1,4 +1,4 @@
-// A long list of which only the visible rows exist.
+// A long list of which only the visible rows exist. On paper it has as many rows as paper can bear.
 import {
   elementScroll,
   observeElementOffset,
@@ -7,21 +7,23 @@ import {
 } from "@tanstack/virtual-core";
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
+import { PRINTED, usePrinting } from "./printing.js";
 
 /**
+ * A list to choose from (`onpick`), or a feed of articles to read.
  * @param {object} props
  * @param {number} props.count
  * @param {number} props.height The height of a row, or an estimate of it.
- * @param {boolean} [props.measured] Whether rows have different heights.
  * @param {number} props.current The row to keep in sight.
  * @param {string} props.label
  * @param {string} props.name A prefix for the ids of rows.
  * @param {(i: number) => any} props.row
- * @param {(i: number) => void} props.onpick
+ * @param {(i: number) => void} [props.onpick]
  */
-export function VirtualList({ count, height, measured, current, label, name, row, onpick }) {
+export function VirtualList({ count, height, current, label, name, row, onpick }) {
   const [, redraw] = useReducer((/** @type {number} */ n) => n + 1, 0);
   const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const printing = usePrinting();
   const list = useMemo(
     () =>
       new Virtualizer({
@@ -42,35 +44,43 @@ export function VirtualList({ count, height, measured, current, label, name, row
   useEffect(() => {
     if (current >= 0 && current < count) list.scrollToIndex(current, { align: "auto" });
   }, [current, count]);
-  const rows = list.getVirtualItems();
+  const some = printing
+    ? Array.from({ length: Math.min(count, PRINTED) }, (_, index) => ({ index, start: 0 }))
+    : list.getVirtualItems();
+  const chosen = some.some(({ index }) => index === current) ? `${name}${current}` : null;
   return html`<div
     class="list"
-    role="listbox"
+    role=${onpick ? "listbox" : "feed"}
     tabindex="0"
     aria-label=${label}
-    aria-activedescendant=${rows.some(({ index }) => index === current) ? `${name}${current}` : null}
+    aria-activedescendant=${onpick ? chosen : null}
     ref=${box}
   >
     <div class="all" ref=${(/** @type {HTMLElement | null} */ all) => {
       all?.style.setProperty("height", `${list.getTotalSize()}px`);
     }}>
-      ${rows.map(
-        ({ index, start, key }) => html`<div
-          key=${key}
+      ${some.map(
+        ({ index, start }) => html`<div
+          key=${index}
           id=${`${name}${index}`}
-          class=${`row${index === current ? " current" : ""}`}
-          role="option"
-          aria-selected=${index === current}
+          class=${`${onpick ? "row" : "entry"}${index === current ? " current" : ""}`}
+          role=${onpick ? "option" : "article"}
+          aria-selected=${onpick ? index === current : null}
           aria-setsize=${count}
           aria-posinset=${index + 1}
           data-index=${index}
           ref=${(/** @type {HTMLElement | null} */ element) => {
             element?.style.setProperty("transform", `translateY(${start}px)`);
-            if (measured && element) list.measureElement(element);
+            if (element && !printing) list.measureElement(element);
           }}
-          onClick=${() => onpick(index)}
+          onClick=${onpick && (() => onpick(index))}
         >${row(index)}</div>`,
       )}
     </div>
+    ${
+      printing &&
+      count > PRINTED &&
+      html`<p>first ${PRINTED.toLocaleString("en")} of ${count.toLocaleString("en")} rows printed</p>`
+    }
   </div>`;
 }

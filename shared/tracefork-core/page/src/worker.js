@@ -1,6 +1,12 @@
-// The worker unpacks parts of the page and searches them, so that the page stays quick.
+// The worker unpacks parts of the page, searches them and compares texts, so that the page stays
+// quick. Each of these has a bound.
+import { diffLines, diffWordsWithSpace } from "diff";
 
 const LARGEST = 64 * 1024 * 1024;
+/** Characters of two texts that are compared by words; larger ones are compared by lines. */
+const WORDS = 400_000;
+/** Milliseconds for each attempt. */
+const PATIENCE = 1500;
 
 /** @type {Map<string, string>} */
 const packed = new Map();
@@ -31,6 +37,11 @@ async function unpack(base64) {
   return new TextDecoder().decode(whole);
 }
 
+/** @param {unknown} error */
+function reason(error) {
+  return String(error instanceof Error ? error.message : error);
+}
+
 let searching = 0;
 
 /**
@@ -40,6 +51,8 @@ let searching = 0;
 async function search(query, text, blocks) {
   searching = query;
   const wanted = text.toLowerCase();
+  /** @type {string[]} */
+  const failed = [];
   for (const [first, id] of blocks) {
     if (searching !== query) return;
     /** @type {number[]} */
@@ -53,22 +66,40 @@ async function search(query, text, blocks) {
         const texts = [...said, exchange.request.text, exchange.response.text, exchange.url];
         if (texts.some((one) => one.toLowerCase().includes(wanted))) hits.push(first + i);
       });
-    } catch {
-      // The page says which part cannot be read, where it is shown.
+    } catch (error) {
+      failed.push(`the part from exchange ${first} on: ${reason(error)}`);
     }
     if (hits.length) postMessage({ query, hits });
   }
-  postMessage({ query, done: true });
+  postMessage({ query, done: true, parts: blocks.length, failed });
+}
+
+/**
+ * Compare by words; by lines if that would take too long; else not at all.
+ * @param {string} before @param {string} after
+ */
+function difference(before, after) {
+  const timed = { timeout: PATIENCE };
+  const small = before.length + after.length <= WORDS;
+  const words = small ? diffWordsWithSpace(before, after, timed) : undefined;
+  const found = words ?? diffLines(before, after, timed);
+  const changes = (found ?? []).map(({ added, removed, value }) => [
+    added ? "+" : removed ? "-" : "=",
+    value,
+  ]);
+  return { by: words ? "words" : found ? "lines" : null, changes };
 }
 
 onmessage = async (event) => {
-  const { kind, id, key, text, query, blocks } = event.data;
+  const { kind, id, key, text, query, blocks, before, after } = event.data;
   if (kind === "keep") packed.set(key, text);
   else if (kind === "search") await search(query, text, blocks);
   else
     try {
-      postMessage({ id, text: await unpack(packed.get(key) ?? "") });
+      const value =
+        kind === "unpack" ? await unpack(packed.get(key) ?? "") : difference(before, after);
+      postMessage({ id, value });
     } catch (error) {
-      postMessage({ id, error: String(error instanceof Error ? error.message : error) });
+      postMessage({ id, error: reason(error) });
     }
 };

@@ -39,7 +39,7 @@ def pieces(report: Report, parts: Parts) -> Iterator[bytes]:
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"script-src '{_hash(script)}' blob:",
+            f"script-src '{_hash(script)}'",
             f"style-src '{_hash(style)}'",
             "worker-src blob:",
             "img-src data:",
