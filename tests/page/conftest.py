@@ -28,8 +28,8 @@ HOSTILE = (
 )
 
 
-def tracefork(folder: Path, *words: str) -> str:
-    """Run a command, which has to succeed."""
+def tracefork(folder: Path, *words: str, code: int = 0) -> str:
+    """Run a command, which has to exit with `code`."""
     done = subprocess.run(
         [sys.executable, "-m", "tracefork_core", *words],
         cwd=folder,
@@ -39,7 +39,7 @@ def tracefork(folder: Path, *words: str) -> str:
         check=False,
         stdin=subprocess.DEVNULL,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == code, done.stderr
     return done.stdout
 
 

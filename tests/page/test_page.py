@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .conftest import LONG, opened
+from .conftest import LONG, opened, tracefork
 
 
 def test_the_finding_stands_first(page: Page, blamed: Path) -> None:
@@ -74,6 +74,38 @@ def test_a_link_opens_the_difference(page: Page, long: Path) -> None:
     """The address names the exchange, the tab and what it is compared with."""
     opened(page, long, "#step=40&view=timeline&part=diff&with=39")
     expect(page.locator(".exchange .said ins").first).to_contain_text("question 40")
+
+
+def test_a_page_of_one_exchange_says_what_it_leaves_out(page: Page, blamed: Path) -> None:
+    """The question is whole, and the command for the others is there."""
+    tracefork(blamed.parent, "show", "ticket.tape", "2", "--html")
+    opened(page, blamed.with_name("ticket-2.html"), "#step=0")
+    expect(page.locator(".top")).to_contain_text("1 of 4 exchanges")
+    expect(page.locator(".row")).to_have_count(1)
+    expect(page.locator(".exchange h2")).to_have_text("exchange 2")
+    expect(page.locator(".exchange .message").first).to_contain_text("Refund or refuse?")
+    expect(page.locator(".left")).to_contain_text("tracefork report ticket.tape")
+    page.get_by_role("tab", name="request and response").click()
+    expect(page.locator(".exchange pre").first).to_contain_text("Refund or refuse?")
+
+
+def test_a_page_of_a_difference_opens_at_it(page: Page, blamed: Path) -> None:
+    """Without a place in its address; the words of both runs stand side by side."""
+    branch = blamed.parent / "ticket.1.tape"
+    tracefork(blamed.parent, "diff", branch.name, "--html", code=1)
+    opened(page, branch.with_name("ticket.1-diff.html"))
+    expect(page.locator("h1")).to_have_text("3 differences from ticket.tape")
+    expect(page.locator(".exchange h2")).to_have_text("exchange 1")
+    expect(page.locator(".exchange")).to_contain_text("beside exchange 1 of ticket.tape")
+    expect(page.locator(".exchange .said ins").first).to_contain_text("Damage")
+
+
+def test_a_page_of_a_blame_opens_at_its_result(page: Page, blamed: Path) -> None:
+    """The panel has the focus, so that a phone scrolls to it."""
+    page.set_viewport_size({"width": 420, "height": 800})
+    opened(page, blamed, "#panel=blame")
+    expect(page.locator("section.blame")).to_be_focused()
+    expect(page.locator("section.blame h2")).to_be_in_viewport()
 
 
 def test_a_branch_is_a_strip_of_words(page: Page, blamed: Path) -> None:

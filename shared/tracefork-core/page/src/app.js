@@ -51,6 +51,11 @@ function App({ store }) {
     };
   }, [here.run]);
 
+  useEffect(() => {
+    if (new URLSearchParams(location.hash.slice(1) || report.place).get("panel") === "blame")
+      /** @type {HTMLElement | null} */ (document.querySelector("section.blame"))?.focus();
+  }, []);
+
   const { hits } = search;
   const rows = useMemo(() => {
     if (!index) return [];
@@ -137,7 +142,7 @@ function App({ store }) {
         ${here.view === "about" && html`<${About} run=${run} />`}
       </div>
       ${run.exchanges > 0 && html`<${ExchangePanel} store=${store} here=${here} onpart=${onpart} />`}
-      <${BlamePanel} blame=${run.blame} command=${run.finding.next} onpick=${pick} />
+      ${(run.only === null || run.blame) && html`<${BlamePanel} blame=${run.blame} command=${run.finding.next} onpick=${pick} />`}
     </div>
     <div class="note" role="status">
       ${visible(note.words)}${note.command && html`<${ByHand} key=${note.command} command=${note.command} />`}

@@ -11,6 +11,8 @@ export interface Report {
   content: boolean;
   /** The run of the report first, its branches and the other tapes of a folder behind it. */
   runs: Run[];
+  /** Where it opens if its address names no place: "run=1&step=4&part=diff"; may be empty. */
+  place: string;
   /** What the page says about the whole: a folder's name, or the tape's. */
   title: string;
 }
@@ -23,6 +25,8 @@ export interface Run {
   exchanges: number;
   /** Exchanges before `at` are those of the parent: the run with that index. */
   parent: { run: number; at: number } | null;
+  /** The one exchange that the page holds of it; null if it holds all. */
+  only: number | null;
   /** The agent's command as it was typed; null if unknown. */
   command: string | null;
   /** When it began, in milliseconds since the epoch. */
@@ -40,7 +44,7 @@ export interface Run {
   limits: string[];
   lanes: string[];
   blame: Blame | null;
-  /** What makes this run a branch, and how it compares with its parent; null for other runs. */
+  /** How this run compares with its parent, or with the run beside it; null for other runs. */
   branch: Branch | null;
   checkpoints: Checkpoint[];
   /** The id of the packed part that holds its Index. */
@@ -106,9 +110,12 @@ export interface Branch {
   at: number;
   /** "fork refund.tape --at 3 --edit …": what was changed, in words. */
   words: string;
-  /** One per exchange of the branch: what it was. DIVERGED is the first whose request differs. */
-  cells: ("FREE" | "LIVE" | "EDITED" | "DIVERGED")[];
-  /** The differences from the parent, first divergence first. */
+  /**
+   * One per exchange: what it was in a branch (DIVERGED is the first whose request differs), or
+   * how it compares with another run.
+   */
+  cells: ("FREE" | "LIVE" | "EDITED" | "DIVERGED" | "SAME" | "DIFFERS")[];
+  /** The differences from the other run, the first divergence first. */
   findings: Difference[];
 }
 

@@ -50,6 +50,7 @@ function Talk({ store, here, placed, onpart }) {
   const { run, step, part } = here;
   const { exchange, message } = placed;
   const whole = part === "history";
+  const alone = store.report.runs[run].only !== null; // Then nothing tells what was said before.
   const { value, error } = useLoaded(`${run}/${step}/${part}`, () =>
     whole ? store.question(run, step) : Promise.resolve(exchange.messages),
   );
@@ -76,7 +77,7 @@ function Talk({ store, here, placed, onpart }) {
       name="message-row-"
       row=${(/** @type {number} */ i) => html`<${Numbered}
         store=${store} run=${run} n=${step} number=${shown[i]}
-        isNew=${shown[i] >= message || i >= asked.length}
+        isNew=${i >= asked.length || (!alone && shown[i] >= message)}
       />`}
     />
     ${exchange.caller && html`<p class="quiet">sent from ${visible(exchange.caller)}</p>`}

@@ -25,13 +25,13 @@ const PARTS = ["step", "history", "raw", "diff"];
  * Read the address. What it names wrongly is replaced, and `note` says so.
  * @param {Report} report @returns {{place: Place, note: string}}
  */
-export function read({ runs }) {
-  const words = new URLSearchParams(location.hash.slice(1));
+export function read({ runs, place }) {
+  const words = new URLSearchParams(location.hash.slice(1) || place);
   const number = (/** @type {string} */ name, /** @type {number} */ most) =>
     Math.max(0, Math.min(Number.parseInt(words.get(name) ?? "0", 10) || 0, Math.max(0, most)));
   const run = number("run", runs.length - 1);
   const named = runs[run].finding.exchanges[0] ?? 0;
-  const step = words.has("step") ? number("step", runs[run].exchanges - 1) : named;
+  const step = runs[run].only ?? (words.has("step") ? number("step", runs[run].exchanges - 1) : named);
   let { other, otherRun } = against(runs, run, step);
   if (words.has("with")) {
     otherRun = words.has("of") ? number("of", runs.length - 1) : run;

@@ -128,7 +128,7 @@ export class Store {
 
   /** @param {number} run */
   first(run) {
-    return this.report.runs[run].parent?.at ?? 0;
+    return this.report.runs[run].only ?? this.report.runs[run].parent?.at ?? 0;
   }
 
   /**

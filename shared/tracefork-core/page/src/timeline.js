@@ -26,7 +26,12 @@ export function Timeline({ run, index, base, rows, step, onpick }) {
       />`}
     />
     ${hidden > 0 && html`<p class="quiet foot">${several(hidden, "exchange")} not shown: filtered</p>`}
-    ${base > 0 && html`<p class="quiet foot">exchanges 0 to ${base - 1} are those of the run it comes from</p>`}`;
+    ${
+      run.only !== null &&
+      html`<p class="quiet foot">The other exchanges are not in this page. All of them:
+        <code>${visible(run.finding.next)}</code></p>`
+    }
+    ${run.only === null && base > 0 && html`<p class="quiet foot">exchanges 0 to ${base - 1} are those of the run it comes from</p>`}`;
 }
 
 /** @param {{index: Index, i: number, n: number, lanes: string[], verdict: string}} props */

@@ -10,6 +10,7 @@ import pytest
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .conftest import Shell
+from .pages import Read
 
 pytestmark = pytest.mark.many_processes
 
@@ -63,6 +64,22 @@ def test_bisect_names_the_failing_step_and_its_line(desk: Shell) -> None:
     assert "· 3 answers kept: bad" in done.err
     passes = desk.tracefork("bisect", "--oracle=equals:deny", "agent.tape")
     assert (passes.exit, "nothing to bisect" in passes.err) == (2, True)
+
+
+def test_blame_writes_a_page_that_opens_at_its_result(desk: Shell) -> None:
+    """A name that is taken is an error before a fork runs."""
+    assert desk.tracefork("record", "-o", "fn.tape", "--agent", "agent:main").exit == 0
+    words = ["blame", "fn.tape", "--agent", "agent:main", "--oracle=equals:deny", "--yes"]
+    words += ["--workers=1", "--budget=30 calls", "--html"]
+    taken = desk.write("fn-blame.html", "mine")
+    refused = desk.tracefork(*words)
+    assert (refused.exit, "already exists" in refused.err) == (2, True)
+    assert (taken.read_text(), (desk.folder / "fn.tape.blame").exists()) == ("mine", False)
+    done = desk.tracefork(*words, "--overwrite", "--json")
+    assert done.document["report"] == str(taken), done.err
+    report = Read(taken).report
+    assert report["place"] == "panel=blame"
+    assert report["runs"][0]["blame"]["verdict"] == done.document["verdict"]["kind"]
 
 
 def test_blame_streams_its_progress_and_a_report(desk: Shell) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import re
-import zlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,6 +11,7 @@ from tracefork_core.cli.report import bodies
 from tracefork_testkit import ProviderServer
 
 from .conftest import Shell, copied
+from .pages import Read
 
 TALKS = """\
 import os
@@ -27,38 +24,6 @@ for n in range(6):
     answer = client.chat.completions.create(model="gpt-5-mini", messages=history)
     history.append({"role": "assistant", "content": answer.choices[0].message.content})
 """
-
-
-class Read:
-    """A page as the browser reads it."""
-
-    def __init__(self, file: Path) -> None:
-        text = file.read_text()
-        found = re.search(r'id="report">(.*?)</script>', text)
-        assert found is not None
-        self.report: dict[str, Any] = json.loads(found[1])
-        self._parts = dict(re.findall(r'octet-stream" id="(p\d+)">([^<]*)<', text))
-
-    def part(self, key: str) -> dict[str, Any]:
-        """Return an unpacked part."""
-        packed = base64.b64decode(self._parts[key])
-        found: dict[str, Any] = json.loads(zlib.decompress(packed, -zlib.MAX_WBITS))
-        return found
-
-    def exchanges(self, run: int = 0) -> list[dict[str, Any]]:
-        """Return the exchanges of a run, with their content."""
-        blocks = self.report["runs"][run]["blocks"]
-        return [one for _, key in blocks for one in self.part(key)["exchanges"]]
-
-    def request(self, n: int) -> str:
-        """Return the text of a request, put together as the page does: in units of UTF-16."""
-        body = self.exchanges()[n]["request"]
-        if body["base"] < 0:
-            return str(body["text"])
-        before = self.request(body["base"]).encode("utf-16-le")
-        tail = before[len(before) - 2 * body["tail"] :] if body["tail"] else b""
-        own = body["text"].encode("utf-16-le")
-        return (before[: 2 * body["head"]] + own + tail).decode("utf-16-le")
 
 
 @pytest.fixture(scope="session")
@@ -132,6 +97,44 @@ def test_a_branch_is_on_the_page_of_its_run(talked: Shell) -> None:
     assert len(read.exchanges(0)) == 2
 
 
+def test_a_page_of_one_exchange_has_no_other(talked: Shell) -> None:
+    """Its question is whole: no message of it is that of another exchange."""
+    done = talked.tracefork("show", "agent.tape", "3", "--html")
+    assert done.out.startswith("● agent-3.html · 1 run · 1 exchange · "), done.err
+    read = Read(talked.folder / "agent-3.html")
+    (run,) = read.report["runs"]
+    assert (run["only"], run["exchanges"], run["finding"]["exchanges"]) == (3, 6, [3])
+    (exchange,) = read.exchanges()
+    assert (exchange["base"], exchange["keep"], len(exchange["messages"])) == (-1, 0, 8)
+    shown = talked.tracefork("show", "agent.tape", "3", "--json").document
+    assert json.loads(exchange["request"]["text"]) == shown["request_body"]
+    texts = [part["text"] for new in exchange["new"] for part in new["parts"]]
+    assert "question 3 \U0001f680 é" in texts
+    assert "question 4" not in json.dumps(texts)
+
+
+def test_a_page_of_a_difference_opens_at_the_first(talked: Shell) -> None:
+    """The branch shares what its parent said; a run beside it shares nothing."""
+    words = ("--at", "4", "--text", "no", "--allow-writes", "-o", "branch.tape", "agent.py")
+    assert talked.tracefork("fork", "agent.tape", *words).exit == 0
+    assert talked.tracefork("diff", "branch.tape", "--html").exit == 1
+    read = Read(talked.folder / "branch-diff.html")
+    place = "run=1&step=4&view=branches&part=diff&with=4&of=0"
+    assert (read.report["place"], len(read.exchanges(1))) == (place, 2)
+    assert read.report["runs"][1]["finding"]["line"].endswith("from agent.tape")
+    copied_tape = talked.folder / "copies" / "agent.tape"
+    copied_tape.parent.mkdir()
+    copied_tape.write_bytes((talked.folder / "agent.tape").read_bytes())
+    done = talked.tracefork("diff", "copies/agent.tape", "branch.tape", "--html", "-o", "two.html")
+    assert "● two.html · 2 runs · 12 exchanges" in done.out, done.err
+    beside = Read(talked.folder / "two.html")
+    assert len(beside.exchanges(1)) == 6
+    assert beside.report["runs"][1]["branch"]["cells"] == ["SAME"] * 4 + ["DIFFERS", "SAME"]
+    same = talked.tracefork("diff", "copies/agent.tape", "agent.tape", "--html", "--json")
+    assert (same.exit, same.document["same"]) == (0, True)
+    assert Read(Path(same.document["report"])).report["place"] == "run=1&step=0&view=branches"
+
+
 def test_a_folder_is_one_page(talked: Shell) -> None:
     """A file that is no tape is named, and left out."""
     (talked.folder / "broken.tape").write_bytes(b"no tape")
@@ -144,9 +147,14 @@ def test_a_folder_is_one_page(talked: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("gone",), 2, "there is no tape at gone"),
-        (("empty",), 2, "there is no tape in empty that can be read"),
-        (("agent.tape", "-o", "no/such/folder.html"), 5, "cannot write"),
+        (("report", "gone"), 2, "there is no tape at gone"),
+        (("report", "empty"), 2, "there is no tape in empty that can be read"),
+        (("report", "agent.tape", "-o", "no/such/folder.html"), 5, "cannot write"),
+        (("show", "agent.tape", "--html"), 2, "--html needs the number of one exchange"),
+        (("show", "agent.tape", "1", "-o", "one.html"), 2, "-o is for the page. Add --html"),
+        (("show", "agent.tape", "9", "--html"), 2, "there is no exchange 9"),
+        (("diff", "agent.tape", "agent.tape", "--html", "--stat"), 2, "It excludes --markdown"),
+        (("blame", "agent.tape", "--status", "--html"), 2, "--html excludes --status"),
     ],
 )
 def test_a_mistake_is_one_error(
@@ -154,7 +162,7 @@ def test_a_mistake_is_one_error(
 ) -> None:
     """It says what to type."""
     (talked.folder / "empty").mkdir()
-    done = talked.tracefork("report", *words)
+    done = talked.tracefork(*words)
     assert (done.exit, expected in done.err) == (code, True), done.err
 
 

@@ -39,6 +39,7 @@ WORDS: dict[str, list[str]] = {
         "show TAPE 0 --raw",
         "show TAPE --text",
         "show TAPE 0 --against 1",
+        "show TAPE 0 --html --overwrite",
         "show TAPE 0 --request-raw",
         "show TAPE --checkpoints",
         "show TAPE --checkpoints --json",

@@ -111,6 +111,37 @@ Boundary = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
+class HtmlOptions:
+    """The page that a command writes."""
+
+    html: Annotated[
+        bool, typer.Option("--html", help="Write it as an HTML page, as `tracefork report` does.")
+    ] = False
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="With --html: the page to write."),
+    ] = None
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="With --html: replace the page if it exists.")
+    ] = False
+
+    def target(self, stem: str) -> Path | None:
+        """Return the file to write, by default `stem`.html; None if no page is asked for.
+
+        Raises:
+            UsageError: the file exists, or an option lacks --html.
+        """
+        if not self.html:
+            if self.output is not None or self.overwrite:
+                name = "--overwrite" if self.output is None else "-o"
+                raise UsageError(f"tracefork: {name} is for the page. Add --html to write one.")
+            return None
+        from tracefork_core.cli.report import page_file
+
+        return page_file.free(self.output, stem, overwrite=self.overwrite)
+
+
+@dataclass(frozen=True, slots=True)
 class AgentWords:
     """The agent as typed on the command line: a script or folder, a module, or a function."""
 

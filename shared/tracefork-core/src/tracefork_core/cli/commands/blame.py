@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tracefork_core.blaming.report import Report
     from tracefork_core.blaming.trials.budget import Budget
     from tracefork_core.blaming.trials.units import Estimate
+    from tracefork_core.cli.report.page_file import Page
 
 UNDECIDED = 1
 
@@ -115,6 +116,7 @@ def blame(
     question: _Question,
     work: _Work,
     live: fork_options.TailOptions,
+    page: options.HtmlOptions,
     stream: Annotated[
         bool, typer.Option("--stream", help="Print the progress and the report as lines of JSON.")
     ] = False,
@@ -132,6 +134,9 @@ def blame(
     path = tape_names.find(tape)
     there = latest(path) if work.status or work.resume else free(path)
     folder = (work.folder or there).absolute()
+    if page.html and (work.status or stream):
+        raise UsageError("tracefork: --html excludes --status and --stream.")
+    target = page.target(f"{path.stem}-blame")
     if work.status:
         return _show_status(folder, as_json=as_json)
     agent, home = agent_words.read_for(path, ctx)
@@ -184,7 +189,8 @@ def blame(
             watch=watch,
         )
     os.chdir(here)
-    return _tell(report, live.words, as_json=as_json, stream=stream)
+    written = None if target is None else _page(target, path, report)
+    return _tell(report, live.words, written, as_json=as_json, stream=stream)
 
 
 def _read(path: Path, kinds: Sequence[str]) -> tuple[Estimate, str | None]:
@@ -236,7 +242,16 @@ def _resumable() -> Iterator[None]:
         raise
 
 
-def _tell(report: Report, writes: str, *, as_json: bool, stream: bool) -> int:
+def _page(target: Path, path: Path, report: Report) -> Page:
+    from tracefork_core.cli.report import assembly, family, page_file
+    from tracefork_core.cli.report.packing import Parts
+
+    parts = Parts()
+    document = assembly.of_family(family.of_tape(path), parts, blame=report)
+    return page_file.write(target, document, parts)
+
+
+def _tell(report: Report, writes: str, page: Page | None, *, as_json: bool, stream: bool) -> int:
     from tracefork_core.cli.display.blame_report import document, print_report
 
     code = UNDECIDED if report.result.verdict.kind == "undecided" else 0
@@ -245,9 +260,12 @@ def _tell(report: Report, writes: str, *, as_json: bool, stream: bool) -> int:
     if stream:
         screen.say_line({"report": document(report, code)})
     elif as_json:
-        screen.say_json(document(report, code))
+        screen.say_json({**document(report, code), **(page.fields() if page else {})})
     else:
         print_report(screen.stdout(), report, writes)
+        if page is not None:
+            page.print()
+            page.print_next()
     return code
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +20,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
+@options.grouped
 def show(
     tape: options.TapeName,
     number: Annotated[
@@ -61,6 +63,8 @@ def show(
             "--checkpoint", metavar="ID", help="Show one checkpoint, by the end of its id."
         ),
     ] = None,
+    *,
+    page: options.HtmlOptions,
     as_json: options.AsJson = False,
 ) -> int:
     """Show the timeline of a tape, its conversation, or one exchange in full.
@@ -89,6 +93,12 @@ def show(
             f"tracefork: show takes one exchange. To compare two: tracefork show {tape} {number} "
             f"--against {other_number}"
         )
+    if page.html and (number is None or raw or request_raw or against is not None):
+        raise UsageError(
+            "tracefork: --html needs the number of one exchange, and excludes --raw, --request-raw "
+            f"and --against. The whole run: tracefork report {shlex.quote(tape)}"
+        )
+    target = page.target(f"{path.stem}-{number}")
     with Tape.open(path) as opened:
         if against is not None:
             return _contexts(opened, path, number, against, other_number, as_json=as_json)
@@ -109,6 +119,8 @@ def show(
             _write(exchange.response_body if raw else exchange.request_body)
         elif number is None:
             _timeline(opened, path, as_json=as_json)
+        elif target is not None:
+            _html(opened, _pick(opened, path, number), target, as_json=as_json)
         else:
             _page(opened, _pick(opened, path, number), path, headers=headers, as_json=as_json)
     return 0
@@ -162,6 +174,19 @@ def _page(tape: Tape, exchange: Exchange, path: Path, *, headers: bool, as_json:
     else:
         with screen.paged() as console:
             page.print_page(console, tape, exchange, tape_names.shown(path), with_headers=headers)
+
+
+def _html(tape: Tape, exchange: Exchange, target: Path, *, as_json: bool) -> None:
+    from tracefork_core.cli.report import assembly, page_file
+    from tracefork_core.cli.report.packing import Parts
+
+    parts = Parts()
+    page = page_file.write(target, assembly.of_exchange(tape, exchange.n, parts), parts)
+    if as_json:
+        screen.say_json({"command": "show", "exit": 0, **page.fields(), "exchange": exchange.n})
+        return
+    page.print()
+    page.print_next()
 
 
 def _contexts(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from decimal import Decimal
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from tracefork_core.cli.report.timeline import Timeline
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.tape import Exchange as Taped
 from tracefork_core.tape import Tape
+from tracefork_core.tape.event import StepRecord
 
 _CHARACTERS = 256 * 1024
 """A block is closed when it holds that much text. A page shows the first one at once."""
@@ -24,9 +26,18 @@ _CHARACTERS = 256 * 1024
 class Blocks:
     """Packs what a run holds. Give it each exchange in its order, then `close` it."""
 
-    def __init__(self, tape: Tape, shown: str, parts: Parts, *, began: int, content: bool) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        steps: Sequence[StepRecord],
+        shown: str,
+        parts: Parts,
+        *,
+        began: int,
+        content: bool,
+    ) -> None:
         self._shown, self._parts, self._content = shlex.quote(shown), parts, content
-        self._timeline = Timeline(tape, began, content=content)
+        self._timeline = Timeline(steps, began, content=content)
         self._conversation = Conversation(content)
         self._edges = Edges(tape)
         self._counting = Counting()

@@ -1,12 +1,13 @@
-"""How a branch differs from its parent: what each of its exchanges was, and what changed."""
+"""How a run differs from another, or a branch from its parent: by exchange, and in words."""
 
 from __future__ import annotations
 
 import json
 
 from tracefork_core.cli.commands.tree import change_words
+from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.report.document import Branch, Cell, Change, Difference
-from tracefork_core.comparing.diff import diff
+from tracefork_core.comparing.diff import Comparison, diff
 from tracefork_core.comparing.finding import Finding, Section
 from tracefork_core.providers import Json
 from tracefork_core.tape import Tape
@@ -17,11 +18,26 @@ def strip(tape: Tape, *, content: bool) -> Branch | None:
     origin = tape.origin
     if origin is None:
         return None
-    found = diff(tape)
+    return _branch(tape, origin.at, diff(tape), content=content)
+
+
+def compared(tape: Tape, name: str, found: Comparison, *, is_branch: bool) -> Branch:
+    """Return how a run differs from the run `name`, which is its parent or any other."""
+    if is_branch and tape.origin is not None:
+        return _branch(tape, tape.origin.at, found, content=True)
+    differing = {one.second for one in found.findings}
+    cells: list[Cell] = [
+        "DIFFERS" if n in differing else "SAME" for n in range(len(tape.exchanges))
+    ]
+    differences = [_difference(one, content=True) for one in found.findings]
+    return Branch(0, f"compared with {printable(name)}", cells, differences)
+
+
+def _branch(tape: Tape, at: int, found: Comparison, *, content: bool) -> Branch:
     return Branch(
-        origin.at,
-        change_words(tape) if content else f"forked at {origin.at}",
-        _cells(tape, origin.at),
+        at,
+        change_words(tape) if content else f"forked at {at}",
+        _cells(tape, at),
         [_difference(one, content=content) for one in found.findings],
     )
 

@@ -10,7 +10,7 @@ from tracefork_core.version import __version__
 
 FORMAT = 1
 Kind = Literal["model", "tool", "http"]
-Cell = Literal["FREE", "LIVE", "EDITED", "DIVERGED"]
+Cell = Literal["FREE", "LIVE", "EDITED", "DIVERGED", "SAME", "DIFFERS"]
 
 
 class Parent(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A difference between a branch and its parent."""
+    """A difference between a run and the one it is compared with."""
 
     kind: str
     before: int | None
@@ -104,7 +104,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """What makes a run a branch, and how it compares with its parent."""
+    """How a run compares with another one: a branch with its parent."""
 
     at: int
     words: str
@@ -127,6 +127,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     exchanges: int
     parent: Parent | None
+    only: int | None
     command: str | None
     started: int
     took: int
@@ -151,6 +152,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     content: bool
     runs: list[Run]
+    place: str = ""
     tracefork: str = __version__
     format: int = FORMAT
 

@@ -20,8 +20,16 @@ def last_blame(tape: Tape) -> Report | None:
     return report if report is not None and report.header.digest == tape.digest else None
 
 
-def blame_of(report: Report, shown: str, *, content: bool) -> Blame:
-    """Return what a blame found, as the page shows it; without content, no words of the run."""
+def blame_of(report: Report, shown: str, *, content: bool, only: int | None = None) -> Blame | None:
+    """Return what a blame found, as the page shows it; without content, no words of the run.
+
+    With `only`, the page holds one exchange: None if the blame does not rank it.
+    """
+    ranking = _ranking(report, content=content)
+    if only is not None:
+        ranking = [one for one in ranking if one.exchange == only]
+        if not ranking:
+            return None
     result, ledger = report.result, report.result.ledger
     cost = "" if ledger.usd is None else f" · {figures.money(Decimal(str(ledger.usd)))}"
     forks, calls = (
@@ -31,7 +39,7 @@ def blame_of(report: Report, shown: str, *, content: bool) -> Blame:
     return Blame(
         sentence(report) if content else "",
         result.verdict.kind,
-        _ranking(report, content=content),
+        ranking,
         [
             CurvePoint(point.position, point.rate, *point.interval, point.forks)
             for point in result.curve
@@ -75,6 +83,18 @@ def _ranking(report: Report, *, content: bool) -> list[Ranked]:
     order = {"named": 0, "likely": 1, "passed it on": 2, "": 3}
     return sorted(
         ranked, key=lambda one: (order[one.verdict], -(one.probability or 0.0), one.exchange)
+    )
+
+
+def of_exchange(n: int, index: Index, shown: str) -> Finding:
+    """Return the first lines of a page that holds one exchange."""
+    error = index.errors.get(str(n))
+    return Finding(
+        f"exchange {n}: {index.label[0]}",
+        f"It ended with an error: {error}." if error else "",
+        "",
+        [n],
+        f"tracefork report {shlex.quote(shown)}",
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 
+from tracefork_core.blaming.report import Report
 from tracefork_core.checkpoints.store import checkpoint_file
 from tracefork_core.cli import tape_names
 from tracefork_core.cli.agent import command_store
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.report import branch_strip, evidence, recording
 from tracefork_core.cli.report.blocks import Blocks
-from tracefork_core.cli.report.document import Checkpoint, Outcome, Parent, Run
+from tracefork_core.cli.report.document import Checkpoint, Index, Outcome, Parent, Run
 from tracefork_core.cli.report.packing import Parts
 from tracefork_core.tape import Tape
 
@@ -18,7 +19,15 @@ _SHOWN = 8
 """The last characters of an id tell checkpoints apart."""
 
 
-def run_of(tape: Tape, parts: Parts, *, content: bool, parent: int | None = None) -> Run:
+def run_of(
+    tape: Tape,
+    parts: Parts,
+    *,
+    content: bool,
+    parent: int | None = None,
+    only: int | None = None,
+    blame: Report | None = None,
+) -> Run:
     """Return the data of a run; what grows with its length goes into `parts`.
 
     Args:
@@ -26,6 +35,8 @@ def run_of(tape: Tape, parts: Parts, *, content: bool, parent: int | None = None
         parts: where its packed parts go.
         content: whether the texts of the run are in the page.
         parent: the place of its parent in the page. The exchanges that it shares are not repeated.
+        only: the one exchange that the page holds.
+        blame: what a blame of it found; by default, the last one's result.
 
     Raises:
         TapeError: the tape is corrupt, or sealed and its key is not here.
@@ -33,39 +44,46 @@ def run_of(tape: Tape, parts: Parts, *, content: bool, parent: int | None = None
     shown = tape_names.shown(tape.path)
     at = tape.origin.at if tape.origin and parent is not None else 0
     exchanges = tape.exchanges
-    began = exchanges[0].aside.started if exchanges else 0
-    blocks = Blocks(tape, shown, parts, began=began, content=content)
-    for exchange in exchanges[at:]:
+    held = exchanges[at:] if only is None else [exchanges[only]]
+    steps = tape.steps if only is None else held[0].steps
+    first = exchanges[:1] if only is None else held
+    began = first[0].aside.started if first else 0
+    blocks = Blocks(tape, steps, shown, parts, began=began, content=content)
+    for exchange in held:
         blocks.add(exchange)
     index = blocks.close()
-    report = evidence.last_blame(tape)
+    report = blame or evidence.last_blame(tape)
     account, receipt = blocks.account, tape.receipt
+    found = evidence.finding(tape, report, index, shown, content=content)
     return Run(
         name=shown,
         digest=tape.digest,
         exchanges=len(exchanges),
         parent=None if parent is None else Parent(parent, at),
+        only=only,
         command=_command(tape) if content else None,
         started=round(began / 1e6),
-        took=round(receipt.took / 1e6) if receipt else _lasted(index.started, index.took),
+        took=round(receipt.took / 1e6) if receipt and only is None else _lasted(index),
         outcome=_outcome(tape),
-        finding=evidence.finding(tape, report, index, shown, content=content),
+        finding=found if only is None else evidence.of_exchange(only, index, shown),
         totals=recording.totals(account),
         facts=list(recording.facts(tape)),
         coverage=recording.coverage(tape),
         masked=recording.masked(tape),
         limits=recording.limits(tape, account),
         lanes=blocks.lanes,
-        blame=None if report is None else evidence.blame_of(report, shown, content=content),
-        branch=branch_strip.strip(tape, content=content),
-        checkpoints=_checkpoints(tape, shown) if content else [],
+        blame=None
+        if report is None
+        else evidence.blame_of(report, shown, content=content, only=only),
+        branch=branch_strip.strip(tape, content=content) if only is None else None,
+        checkpoints=_checkpoints(tape, shown) if content and only is None else [],
         index=parts.add(index),
         blocks=blocks.ids,
     )
 
 
-def _lasted(started: list[int], took: list[int]) -> int:
-    ends = (began + max(0, lasted) for began, lasted in zip(started, took, strict=True))
+def _lasted(index: Index) -> int:
+    ends = (began + max(0, lasted) for began, lasted in zip(index.started, index.took, strict=True))
     return max(ends, default=0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from urllib.parse import urlsplit
 
@@ -11,7 +12,8 @@ from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.display.tool_call import is_tool
 from tracefork_core.cli.report.document import Index, Kind, Step
 from tracefork_core.providers import ModelCall, tool_use
-from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape import Exchange
+from tracefork_core.tape.event import StepRecord
 
 _GIST = 120
 _UNKNOWN = -1
@@ -21,11 +23,11 @@ _MILLION = 1_000_000
 class Timeline:
     """Fills the columns. Give it each exchange in its order."""
 
-    def __init__(self, tape: Tape, began: int, *, content: bool) -> None:
+    def __init__(self, steps: Sequence[StepRecord], began: int, *, content: bool) -> None:
         self.index = Index()
         self.lanes: dict[str, int] = {}
         self._began, self._content = began, content
-        self._steps = {step.id: i for i, step in enumerate(tape.steps)}
+        self._steps = {step.id: i for i, step in enumerate(steps)}
         self.index.steps = [
             Step(
                 step.kind,
@@ -35,7 +37,7 @@ class Timeline:
                 _UNKNOWN if step.ended is None else round((step.ended - step.started) / _MILLION),
                 step.error if content else step.error and "error",
             )
-            for step in tape.steps
+            for step in steps
         ]
 
     def add(
