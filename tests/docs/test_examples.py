@@ -112,15 +112,28 @@ for cell in json.load(open("agent.ipynb"))["cells"]:
             os.system("kill " + sys.argv[1])
         done = client.execute_interactive(code, timeout=60)["content"]
         assert done["status"] == "ok", done
+
+def shown(message):
+    data = message["content"].get("data", {})
+    print(data.get("text/html", ""))
+
+tape = "tracefork.Tape.open('notebook.tape')"
+client.execute_interactive(tape, timeout=60, output_hook=shown)
+client.execute_interactive(f"{tape}.exchanges[0]", timeout=60, output_hook=shown)
 manager.shutdown_kernel(now=True)
 """
 
 
 def test_the_notebook_runs(reader: Reader) -> None:
-    """Its cells run in a kernel, the last one with the model gone. Steps name their cells."""
+    """Its cells run in a kernel, the last one with the model gone. Steps name their cells.
+
+    The kernel shows a tape and an exchange as HTML.
+    """
     start_model(reader, "notebook")
     reader.save("kernel.py", KERNEL)
-    typed(reader, "python kernel.py $(jobs -p)")
+    printed = typed(reader, "python kernel.py $(jobs -p)")
+    assert "<b>notebook.tape</b> · 1 exchange" in printed
+    assert "&quot;Where is order 17?&quot;" in printed
     assert "In [1]:8" in typed(reader, "tracefork show notebook.tape")
 
 

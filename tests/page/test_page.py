@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tracefork_core import Tape
+
 from .conftest import LONG, opened, tracefork
 
 
@@ -128,6 +130,19 @@ def test_each_view_opens(page: Page, long: Path, view: str) -> None:
     expect(tab).to_have_attribute("aria-selected", "true")
     page.keyboard.press("t")
     expect(page.locator(".row.current")).to_be_visible()
+
+
+def test_what_a_notebook_shows_runs_nothing(page: Page, long: Path, tmp_path: Path) -> None:
+    """A notebook has no policy of its own, so that each text must be escaped."""
+    with Tape.open(long.with_suffix(".tape")) as tape:
+        shown = [tape._repr_html_(), *(one._repr_html_() for one in tape.exchanges[:5])]
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text("<!doctype html><meta charset=utf-8>" + "".join(shown), "utf-8")
+    page.goto(notebook.as_uri())
+    assert page.evaluate("window.owned") is None
+    expect(page.locator("body")).to_contain_text(f"first 30 of {LONG + 1} exchanges")
+    expect(page.locator("body")).to_contain_text("<script>window.owned = 1</script>")
+    assert page.locator("script, img").count() == 0
 
 
 def test_no_text_of_a_run_becomes_a_script(page: Page, long: Path) -> None:

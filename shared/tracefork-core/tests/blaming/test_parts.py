@@ -181,3 +181,15 @@ def test_steps_with_equal_names_are_listed_with_their_exchanges(report: Report) 
     for one in again:
         assert f" work (exchanges {', '.join(map(str, one.part.units))}) " in printed
     assert f" {report.parts[2].part.step[-1]}  " in printed
+
+
+def test_a_notebook_shows_the_ranking(report: Report) -> None:
+    """With the words of the run escaped, and the named exchange first."""
+    evil = "<script>owned()</script>"
+    units = tuple(msgspec.structs.replace(one, step=(evil,)) for one in report.units)
+    shown = msgspec.structs.replace(report, units=units)._repr_html_()
+    assert "<script" not in shown
+    assert "&lt;script&gt;owned()" in shown
+    assert f"<b>blame: {report.result.verdict.kind}</b>" in shown
+    first = shown.partition("<tbody>")[2].partition("</td>")[0]
+    assert first.endswith(f">{FAULT}")

@@ -51,6 +51,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     noise: Noise | None = None
     prices: tuple[str | None, ...] = ()
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the verdict, the ranking and the controls."""
+        from tracefork_core.blaming.notebook import of_report
+
+        return of_report(self)
+
 
 _FILE = "report.json"
 

@@ -10,7 +10,8 @@ again, through `contents`.
 The file: `creation` makes it, `schema` opens it, `checksum` and `integrity` find corruption.
 `branches` says where a branch comes from, `rewrite` copies a tape, `sealing` encrypts it,
 `signature` signs it and `marks` labels it. `environment` describes where it was recorded, and
-`repository` the repository there. `json_pointer` addresses values in documents.
+`repository` the repository there. `json_pointer` addresses values in documents. `notebook` shows a
+tape in a notebook.
 """
 
 from tracefork_core.tape.event import Environment, Receipt, StepRecord

@@ -58,6 +58,12 @@ class Exchange:
     def __repr__(self) -> str:
         return f"<Exchange {self.n}: {self.method} {self.url}>"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the request and the response."""
+        from tracefork_core.tape.notebook import of_exchange
+
+        return of_exchange(self)
+
     def in_turns(self, turns: list[list[int]]) -> Exchange:
         """Return this exchange with other turns of its deliveries."""
         aside = msgspec.structs.replace(self.aside, turns=turns)

@@ -84,6 +84,12 @@ class Tape:
     def __repr__(self) -> str:
         return f"<Tape {self.path}: {len(self.exchanges)} exchanges>"
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first exchanges, one row each."""
+        from tracefork_core.tape.notebook import of_tape
+
+        return of_tape(self)
+
     @classmethod
     def open(cls, path: str | Path) -> Tape:
         """Open a tape.

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from tracefork_core.blaming.ranking import Ranked
 from tracefork_core.version import __version__
 
 FORMAT = 1
@@ -48,19 +49,6 @@ class Totals(msgspec.Struct, frozen=True):
     tokens_out: int | None
     cost: str | None
     bytes: int
-
-
-class Ranked(msgspec.Struct, frozen=True):
-    """One exchange in the ranking of a blame."""
-
-    exchange: int
-    words: str
-    effect: float | None
-    low: float | None
-    high: float | None
-    probability: float | None
-    draws: int
-    verdict: str
 
 
 class CurvePoint(msgspec.Struct, frozen=True):

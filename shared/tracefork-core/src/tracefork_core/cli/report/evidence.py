@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 from decimal import Decimal
 
+import msgspec
+
+from tracefork_core.blaming.ranking import ranking
 from tracefork_core.blaming.report import Report, load, sentence
 from tracefork_core.blaming.trials.trial_journal import latest
 from tracefork_core.cli.display import figures
-from tracefork_core.cli.report.document import Blame, CurvePoint, Finding, Index, Ranked
+from tracefork_core.cli.report.document import Blame, CurvePoint, Finding, Index
 from tracefork_core.tape import Tape
 
 PROVEN, LIKELY, OPEN = "proven", "likely", "not enough evidence"
@@ -25,10 +28,12 @@ def blame_of(report: Report, shown: str, *, content: bool, only: int | None = No
 
     With `only`, the page holds one exchange: None if the blame does not rank it.
     """
-    ranking = _ranking(report, content=content)
+    ranked = ranking(report)
+    if not content:
+        ranked = [msgspec.structs.replace(one, words="") for one in ranked]
     if only is not None:
-        ranking = [one for one in ranking if one.exchange == only]
-        if not ranking:
+        ranked = [one for one in ranked if one.exchange == only]
+        if not ranked:
             return None
     result, ledger = report.result, report.result.ledger
     cost = "" if ledger.usd is None else f" · {figures.money(Decimal(str(ledger.usd)))}"
@@ -39,7 +44,7 @@ def blame_of(report: Report, shown: str, *, content: bool, only: int | None = No
     return Blame(
         sentence(report) if content else "",
         result.verdict.kind,
-        ranking,
+        ranked,
         [
             CurvePoint(point.position, point.rate, *point.interval, point.forks)
             for point in result.curve
@@ -51,38 +56,6 @@ def blame_of(report: Report, shown: str, *, content: bool, only: int | None = No
         ],
         f"{forks} · {calls}{cost}",
         f"tracefork blame {shlex.quote(shown)} --resume",
-    )
-
-
-def _ranking(report: Report, *, content: bool) -> list[Ranked]:
-    """Return the units that have a part in the failure or may have, the likeliest first."""
-    verdict, decisive = report.result.verdict, report.result.decisive
-    ranked = []
-    for unit in report.result.units:
-        state = ""
-        if unit.unit in verdict.units:
-            state = "named" if verdict.certain else "likely"
-        elif unit.unit in verdict.mediators:
-            state = "passed it on"
-        is_decisive = decisive is not None and decisive.unit == unit.unit
-        effect = unit.gain
-        interval: tuple[float | None, float | None] = None, None
-        if decisive is not None and is_decisive:
-            effect, interval = decisive.effect, decisive.interval
-        ranked.append(
-            Ranked(
-                unit.unit,
-                report.units[unit.unit].words if content else "",
-                effect,
-                *interval,
-                unit.chance,
-                unit.redrawn + unit.drawn,
-                state,
-            )
-        )
-    order = {"named": 0, "likely": 1, "passed it on": 2, "": 3}
-    return sorted(
-        ranked, key=lambda one: (order[one.verdict], -(one.probability or 0.0), one.exchange)
     )
 
 
