@@ -14,11 +14,17 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tracefork_core import record
+from tracefork_core.tape import Receipt, TapeWriter
+from tracefork_core.tape.digest import sha256
+from tracefork_core.tape.environment import describe
+from tracefork_core.tape.event import EXCHANGE, ExchangeAside, ExchangePayload, RequestRecord
 from tracefork_testkit import ProviderServer, Reply, ToolCall
 
 CHROMIUM = os.environ.get("CHROMIUM", "chromium")
 LONG = 300
 """Exchanges of a run that is longer than a screen."""
+ROWS = 25_000
+"""Exchanges of the longest run."""
 HOSTILE = (
     "</script><script>window.owned = 1</script>",
     "<img src=x onerror='window.owned = 1'>",
@@ -108,6 +114,24 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
         client.get(f"{provider.url}/nowhere?<script>=1")
     tracefork(folder, "report", "long.tape")
     return folder / "long.html"
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of a run of 25,000 exchanges."""
+    folder = tmp_path_factory.mktemp("rows")
+    writer = TapeWriter(folder / "rows.tape", describe())
+    for n in range(ROWS):
+        word = "needle" if n == ROWS - 3 else "orders"
+        request = RequestRecord("GET", f"http://shop.example/{word}/{n}", [], sha256(b""))
+        took = 10**9 if n == 12_000 else 10**6
+        aside = ExchangeAside(
+            lane="main", seam="test", started=n * 10**6, took=took, end="cancelled"
+        )
+        writer.note(EXCHANGE, payload=ExchangePayload(n, request), aside=aside)
+    writer.close(Receipt(digest="", exchanges=0))
+    tracefork(folder, "report", "rows.tape")
+    return folder / "rows.html"
 
 
 @pytest.fixture(scope="session")

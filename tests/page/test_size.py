@@ -12,38 +12,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tracefork_core import record
-from tracefork_core.tape import Receipt, TapeWriter
-from tracefork_core.tape.digest import sha256
-from tracefork_core.tape.environment import describe
-from tracefork_core.tape.event import EXCHANGE, ExchangeAside, ExchangePayload, RequestRecord
 from tracefork_testkit import ProviderServer, Reply
 
-from .conftest import opened, tracefork
+from .conftest import ROWS, opened, tracefork
 
-ROWS = 25_000
 SAID = 3_000
 """Messages that the first request sends."""
 FILLER = "the same words of two texts that only differ at their ends, again and again " * 20
 HUGE = 40_000
 """Words of two texts that have none in common."""
-
-
-@pytest.fixture(scope="session")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the report of a run of 25,000 exchanges."""
-    folder = tmp_path_factory.mktemp("rows")
-    writer = TapeWriter(folder / "rows.tape", describe())
-    for n in range(ROWS):
-        word = "needle" if n == ROWS - 3 else "orders"
-        request = RequestRecord("GET", f"http://shop.example/{word}/{n}", [], sha256(b""))
-        took = 10**9 if n == 12_000 else 10**6
-        aside = ExchangeAside(
-            lane="main", seam="test", started=n * 10**6, took=took, end="cancelled"
-        )
-        writer.note(EXCHANGE, payload=ExchangePayload(n, request), aside=aside)
-    writer.close(Receipt(digest="", exchanges=0))
-    tracefork(folder, "report", "rows.tape")
-    return folder / "rows.html"
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ export function Difference({ store, here }) {
   );
   const where = otherRun === run ? "" : ` of ${store.report.runs[otherRun].name}`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label="difference">
-    <p>This exchange, beside exchange ${other}${visible(where)}:
+    <p class="legend">This exchange, beside exchange ${other}${visible(where)}:
       <del>only there</del> <ins>only here</ins></p>
     ${error && html`<${Problem} error=${error} />`}
     ${!value && !error && html`<p class="quiet">comparing…</p>`}

@@ -13,7 +13,7 @@ export function Lanes({ run, index, base, step, onpick }) {
   const first = Math.max(0, Math.min(step - base - 40, index.kind.length - 200));
   const last = Math.min(index.kind.length, first + 200);
   const x = (/** @type {number} */ i) => 60 + index.lane[i] * WIDE;
-  const y = (/** @type {number} */ i) => 24 + (i - first) * ROW;
+  const y = (/** @type {number} */ i) => 34 + (i - first) * ROW;
   /** @type {{from: number, to: number, rule: string | null, kind: string}[]} */
   const edges = [];
   const before = new Map();
@@ -33,7 +33,7 @@ export function Lanes({ run, index, base, step, onpick }) {
       ${(first > 0 || last < index.kind.length) &&
       ` Exchanges ${base + first} to ${base + last - 1} of ${index.kind.length} are drawn: select another one to move.`}
     </p>
-    <svg class="lanes" width=${width} height=${(last - first) * ROW + 40} role="group" aria-label="exchanges by lane">
+    <svg class="lanes" width=${width} height=${(last - first) * ROW + 50} role="group" aria-label="exchanges by lane">
       ${run.lanes.map((lane, i) => html`<text x=${60 + i * WIDE} y="12" text-anchor="middle">${visible(lane).slice(-16)}</text>`)}
       ${edges.map(
         (edge) => html`<path class=${edge.kind} d=${`M${x(edge.from)} ${y(edge.from)} C${x(edge.from)} ${y(edge.from) + ROW / 2} ${x(edge.to)} ${y(edge.to) - ROW / 2} ${x(edge.to)} ${y(edge.to)}`}>
