@@ -52,6 +52,7 @@ def test_axe_finds_nothing_in_a_view(themed: Page, blamed: Path, long: Path, vie
 
 @pytest.mark.parametrize("part", ["history", "raw", "diff"])
 def test_axe_finds_nothing_in_a_part_of_an_exchange(themed: Page, long: Path, part: str) -> None:
+    """The whole history, the bodies, and a difference."""
     opened(themed, long, f"#step=40&part={part}")
     expect(themed.locator(".exchange .pane")).to_contain_text("question 40")
     assert faults(themed) == []
@@ -59,6 +60,7 @@ def test_axe_finds_nothing_in_a_part_of_an_exchange(themed: Page, long: Path, pa
 
 @pytest.mark.parametrize("key", ["?", ":"])
 def test_axe_finds_nothing_in_a_dialog(themed: Page, blamed: Path, key: str) -> None:
+    """The keys, and the palette."""
     opened(themed, blamed)
     themed.keyboard.press(key)
     expect(themed.get_by_role("dialog")).to_be_visible()
@@ -66,6 +68,7 @@ def test_axe_finds_nothing_in_a_dialog(themed: Page, blamed: Path, key: str) -> 
 
 
 def test_axe_finds_nothing_on_a_phone(themed: Page, blamed: Path) -> None:
+    """The panels stand below each other."""
     themed.set_viewport_size({"width": 420, "height": 800})
     opened(themed, blamed, "#run=1&view=branches&step=2&part=diff")
     expect(themed.locator(".exchange ins").first).to_be_visible()

@@ -71,6 +71,7 @@ def screen(page: Page, report: Path, name: str) -> bytes:
 
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_screen_looks_as_it_did(page: Page, browser: Browser, blamed: Path, name: str) -> None:
+    """Layout and colours, in both themes and on a phone."""
     picture = screen(page, blamed, name)
     kept = KEPT / f"{name}.png"
     if WRITES:
@@ -92,6 +93,7 @@ def test_a_screen_that_looks_different_is_noticed(
 
 
 def test_the_screenshots_are_small() -> None:
+    """A clone has all of them, for ever."""
     assert sum(one.stat().st_size for one in KEPT.glob("*.png")) <= 400_000
 
 
