@@ -58,7 +58,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return of_report(self)
 
 
-_FILE = "report.json"
+FILE = "report.json"
+"""The name of the report in the folder of its blame."""
 
 
 def save(report: Report, folder: Path) -> None:
@@ -68,17 +69,17 @@ def save(report: Report, folder: Path) -> None:
         UnwritableError: it cannot be written.
     """
     try:
-        (folder / _FILE).write_bytes(msgspec.json.encode(report))
+        (folder / FILE).write_bytes(msgspec.json.encode(report))
     except OSError as error:
         raise UnwritableError(
-            f"tracefork: cannot write {folder / _FILE}: {error.strerror}."
+            f"tracefork: cannot write {folder / FILE}: {error.strerror}."
         ) from error
 
 
 def load(folder: Path) -> Report | None:
     """Return the report of the blame in a folder; None if it holds no readable one."""
     try:
-        return msgspec.json.decode((folder / _FILE).read_bytes(), type=Report)
+        return msgspec.json.decode((folder / FILE).read_bytes(), type=Report)
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors.
         return None
 

@@ -20,6 +20,7 @@ GROUPS = {
         "show": "Show the timeline of a tape, or one exchange in full.",
         "diff": "Compare two runs, or a branch with the run it comes from.",
         "report": "Write a run as one HTML page that anyone can open.",
+        "view": "Look at runs in a browser, while they are recorded too.",
         "ls": "List the tapes in a folder.",
         "tree": "Show a run and its branches, with changes, outcomes and cost.",
         "doctor": "Check which installed libraries tracefork captures.",

@@ -19,6 +19,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -72,6 +73,12 @@ class ToolCalls:
     _calls: list[_Called] = field(default_factory=list)
     _open: list[_Called] = field(default_factory=list)
     _lines_of_no_tool: set[str | None] = field(default_factory=set)
+
+    def copy(self) -> ToolCalls:
+        """Return a copy that goes on by itself."""
+        twins = {id(called): copy(called) for called in self._calls}
+        still_open = [twins[id(called)] for called in self._open]
+        return ToolCalls([*twins.values()], still_open, self._lines_of_no_tool.copy())
 
     def add(self, exchange: Exchange, call: ModelCall | None) -> None:
         """Add the next exchange, and what it is as a model call."""

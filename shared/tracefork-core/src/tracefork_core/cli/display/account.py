@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from decimal import Decimal
 from urllib.parse import urlsplit
@@ -129,6 +130,13 @@ class Counting:
         elif call.error is None:
             self._unpriced += 1  # A refused call (429, 500) is not charged.
         return price
+
+    def copy(self) -> Counting:
+        """Return a copy that goes on by itself."""
+        twin = copy(self)
+        for name in ("_models", "_lanes", "_tools"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
 
     @property
     def account(self) -> Account:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from copy import copy
 from decimal import Decimal
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from tracefork_core.cli.display.account import Account, Counting
 from tracefork_core.cli.report import bodies
 from tracefork_core.cli.report.conversation import Asked, Conversation
-from tracefork_core.cli.report.document import Block, Body, Exchange, Index
+from tracefork_core.cli.report.document import Block, Body, Edge, Exchange, Index
 from tracefork_core.cli.report.edges import Edges
 from tracefork_core.cli.report.packing import Parts
 from tracefork_core.cli.report.timeline import Timeline
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.tape import Exchange as Taped
-from tracefork_core.tape import Tape
-from tracefork_core.tape.event import StepRecord
+from tracefork_core.tape import StepRecord, Tape
 
 _CHARACTERS = 256 * 1024
 """A block is closed when it holds that much text. A page shows the first one at once."""
@@ -62,6 +63,37 @@ class Blocks:
         self._size += sum(len(part.text) for one in self._conversation.new for part in one.parts)
         if self._size > _CHARACTERS:
             self._pack()
+
+    def meet(self, steps: Sequence[StepRecord]) -> None:
+        """Learn the steps so far."""
+        self._timeline.meet(steps)
+        self._edges.meet(steps)
+
+    def ahead(self, parts: Parts) -> Blocks:
+        """Return a copy that goes on from here, into other parts.
+
+        Its index has the rows that are added to it alone. So what is still open can be shown, and
+        be shown again when more of it is there.
+        """
+        return _copied(
+            self,
+            _parts=parts,
+            _block=_copied(self._block),
+            _timeline=_copied(self._timeline, index=Index(steps=self._timeline.index.steps)),
+            _conversation=_copied(self._conversation),
+            _edges=_copied(self._edges, found=[]),
+            _counting=self._counting.copy(),
+        )
+
+    @property
+    def index(self) -> Index:
+        """The rows so far, without the edges."""
+        return self._timeline.index
+
+    @property
+    def edges(self) -> list[Edge]:
+        """The edges so far."""
+        return self._edges.found
 
     def close(self) -> Index:
         """Pack the last block, and return the index."""
@@ -120,3 +152,17 @@ class Blocks:
         if before is None:
             return bodies.whole(text)
         return bodies.beside(text, before, base)
+
+
+_T = TypeVar("_T")
+
+
+def _copied(thing: _T, **others: object) -> _T:
+    """Return a copy with lists, dicts and sets of its own, and some other attributes."""
+    twin = copy(thing)
+    for name in getattr(thing, "__struct_fields__", ()) or vars(thing):
+        value = others.get(name, getattr(thing, name))
+        if name not in others and isinstance(value, list | dict | set):
+            value = value.copy()
+        setattr(twin, name, value)
+    return twin

@@ -56,7 +56,7 @@ class _Question:
     call: ModelCall
 
 
-@dataclass(slots=True)
+@dataclass
 class Conversation:
     """Numbers messages. Give it each model call in order.
 

@@ -10,11 +10,13 @@ edges are:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracefork_core.cli.report.document import Edge
 from tracefork_core.exchange.contract import AFTER
 from tracefork_core.providers import ModelCall, TextPart
 from tracefork_core.providers.call import ToolCallResponsePart
-from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape import Exchange, StepRecord, Tape
 
 STARTED = "started here"
 REPEATS = "repeats the answer"
@@ -27,15 +29,20 @@ class Edges:
 
     def __init__(self, tape: Tape) -> None:
         self.found: list[Edge] = []
-        self._waits = {
-            step.id: [str(one) for one in after]
-            for step in tape.steps
-            if isinstance(after := step.detail.get(AFTER), list)
-        }
+        self._met = 0
+        self._waits: dict[str, list[str]] = {}
         self._ends: dict[str, int] = {}
         self._lanes: dict[str, int] = {}
         self._answers: dict[str, tuple[int, str]] = {}
         self._known: set[tuple[int, int]] = set()
+        self.meet(tape.steps)
+
+    def meet(self, steps: Sequence[StepRecord]) -> None:
+        """Learn the steps so far."""
+        for step in steps[self._met :]:
+            if isinstance(after := step.detail.get(AFTER), list):
+                self._waits[step.id] = [str(one) for one in after]
+        self._met = len(steps)
 
     def add(self, exchange: Exchange, call: ModelCall | None) -> None:
         """Find the edges that lead to an exchange."""

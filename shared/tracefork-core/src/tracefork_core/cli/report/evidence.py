@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from decimal import Decimal
 
 import msgspec
@@ -72,14 +73,17 @@ def of_exchange(n: int, index: Index, shown: str) -> Finding:
 
 
 def finding(
-    tape: Tape, report: Report | None, index: Index, shown: str, *, content: bool
+    tape: Tape, report: Report | None, marked: Mapping[str, str], shown: str, *, content: bool
 ) -> Finding:
-    """Return the first lines of a page: which step made the run fail and how sure, or why not."""
+    """Return the first lines of a page: which step made the run fail and how sure, or why not.
+
+    `marked` are the errors of exchanges, by their numbers.
+    """
     quoted = shlex.quote(shown)
     receipt = tape.receipt
     failed = receipt is None or receipt.outcome != "ok"
     end = "cut off" if receipt is None else receipt.outcome
-    errors = [int(n) for n in index.errors]
+    errors = [int(n) for n in marked]
     if report is not None:
         verdict = report.result.verdict
         named = list(verdict.units)
@@ -97,7 +101,7 @@ def finding(
         more = "No blame was run, so no step is named."
         last = errors[-1:]
         if last:
-            more += f" The last error is in exchange {last[0]}: {index.errors[str(last[0])]}."
+            more += f" The last error is in exchange {last[0]}: {marked[str(last[0])]}."
         return Finding(line, more, OPEN, last, blame)
     more = f"{figures.several(len(errors), 'exchange')} ended with an error." if errors else ""
     line = "The run ended well."

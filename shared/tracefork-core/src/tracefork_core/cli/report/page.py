@@ -21,8 +21,7 @@ _HEAD = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+{meta}<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <title>{title}</title>
@@ -36,19 +35,10 @@ _HEAD = """<!doctype html>
 def pieces(report: Report, parts: Parts) -> Iterator[bytes]:
     """Yield the text of a page, piece by piece."""
     script, style = _built("page.js"), _built("page.css")
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src '{_hash(script)}'",
-            f"style-src '{_hash(style)}'",
-            "worker-src blob:",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    policy = f"{_policy(script, style)}; base-uri 'none'; form-action 'none'"
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     title = _escaped(f"{report.title} · tracefork")
-    yield _HEAD.format(policy=policy, title=title, style=style).encode()
+    yield _HEAD.format(meta=meta, title=title, style=style).encode()
     yield b'<script type="application/json" id="report">'
     yield _data(report)
     yield b"</script>\n"
@@ -59,9 +49,32 @@ def pieces(report: Report, parts: Parts) -> Iterator[bytes]:
     yield f"<script>{script}</script>\n</body>\n</html>\n".encode()
 
 
-def _data(report: Report) -> bytes:
+def live_page(folder: str, *, allow_run: bool) -> tuple[bytes, str]:
+    """Return the page that asks a server for its data, and the policy that goes with it.
+
+    Args:
+        folder: the name of the folder that the server shows.
+        allow_run: whether the page may start commands.
+    """
+    script, style = _built("page.js"), _built("page.css")
+    ours = "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    page = _HEAD.format(meta="", title=_escaped(f"{folder} · tracefork"), style=style)
+    data = _data({"folder": folder, "allow_run": allow_run})
+    page += f'<script type="application/json" id="view">{data.decode()}</script>\n'
+    page += f"<script>{script}</script>\n</body>\n</html>\n"
+    return page.encode(), f"{_policy(script, style)}; {ours}"
+
+
+def _policy(script: str, style: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "worker-src blob:; img-src data:"
+    )
+
+
+def _data(document: object) -> bytes:
     """Return a document that no parser of HTML takes for markup."""
-    return msgspec.json.encode(report).replace(b"<", b"\\u003c")
+    return msgspec.json.encode(document).replace(b"<", b"\\u003c")
 
 
 def _escaped(text: str) -> str:

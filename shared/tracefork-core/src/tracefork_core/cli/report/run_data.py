@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+
+import msgspec
 
 from tracefork_core.blaming.report import Report
 from tracefork_core.checkpoints.store import checkpoint_file
@@ -52,20 +55,51 @@ def run_of(
     for exchange in held:
         blocks.add(exchange)
     index = blocks.close()
+    head = head_of(
+        tape, blocks, index.errors, lasted(index), content=content, only=only, blame=blame
+    )
+    if only is not None:
+        found = evidence.of_exchange(only, index, shown)
+        head = msgspec.structs.replace(
+            head, only=only, took=lasted(index), finding=found, checkpoints=[]
+        )
+    return msgspec.structs.replace(
+        head,
+        parent=None if parent is None else Parent(parent, at),
+        started=round(began / 1e6),
+        branch=branch_strip.strip(tape, content=content) if only is None else None,
+        index=parts.add(index),
+    )
+
+
+def head_of(
+    tape: Tape,
+    blocks: Blocks,
+    errors: Mapping[str, str],
+    took: int,
+    *,
+    content: bool,
+    only: int | None = None,
+    blame: Report | None = None,
+) -> Run:
+    """Return what is said of a run as a whole: not its rows, nor how it compares with its parent.
+
+    `errors` are those of its rows. `took` is its time in milliseconds, if no receipt says it.
+    """
+    shown, exchanges = tape_names.shown(tape.path), tape.exchanges
     report = blame or evidence.last_blame(tape)
     account, receipt = blocks.account, tape.receipt
-    found = evidence.finding(tape, report, index, shown, content=content)
     return Run(
         name=shown,
         digest=tape.digest,
         exchanges=len(exchanges),
-        parent=None if parent is None else Parent(parent, at),
-        only=only,
+        parent=None,
+        only=None,
         command=_command(tape) if content else None,
-        started=round(began / 1e6),
-        took=round(receipt.took / 1e6) if receipt and only is None else _lasted(index),
+        started=round(exchanges[0].aside.started / 1e6) if exchanges else 0,
+        took=round(receipt.took / 1e6) if receipt else took,
         outcome=_outcome(tape),
-        finding=found if only is None else evidence.of_exchange(only, index, shown),
+        finding=evidence.finding(tape, report, errors, shown, content=content),
         totals=recording.totals(account),
         facts=list(recording.facts(tape)),
         coverage=recording.coverage(tape),
@@ -75,15 +109,16 @@ def run_of(
         blame=None
         if report is None
         else evidence.blame_of(report, shown, content=content, only=only),
-        branch=branch_strip.strip(tape, content=content) if only is None else None,
-        checkpoints=_checkpoints(tape, shown) if content and only is None else [],
-        index=parts.add(index),
+        branch=None,
+        checkpoints=_checkpoints(tape, shown) if content else [],
+        index="",
         blocks=blocks.ids,
     )
 
 
-def _lasted(index: Index) -> int:
-    ends = (began + max(0, lasted) for began, lasted in zip(index.started, index.took, strict=True))
+def lasted(index: Index) -> int:
+    """Return the milliseconds from the start of a run to the end of its last row."""
+    ends = (began + max(0, took) for began, took in zip(index.started, index.took, strict=True))
     return max(ends, default=0)
 
 

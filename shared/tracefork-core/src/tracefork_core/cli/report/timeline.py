@@ -12,8 +12,7 @@ from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.display.tool_call import is_tool
 from tracefork_core.cli.report.document import Index, Kind, Step
 from tracefork_core.providers import ModelCall, tool_use
-from tracefork_core.tape import Exchange
-from tracefork_core.tape.event import StepRecord
+from tracefork_core.tape import Exchange, StepRecord
 
 _GIST = 120
 _UNKNOWN = -1
@@ -27,6 +26,11 @@ class Timeline:
         self.index = Index()
         self.lanes: dict[str, int] = {}
         self._began, self._content = began, content
+        self._steps: dict[str, int] = {}
+        self.meet(steps)
+
+    def meet(self, steps: Sequence[StepRecord]) -> None:
+        """Learn the steps so far: a run that is still recorded has more of them each time."""
         self._steps = {step.id: i for i, step in enumerate(steps)}
         self.index.steps = [
             Step(
@@ -35,7 +39,7 @@ class Timeline:
                 self._steps.get(step.parent or "", _UNKNOWN),
                 self._milliseconds(step.started),
                 _UNKNOWN if step.ended is None else round((step.ended - step.started) / _MILLION),
-                step.error if content else step.error and "error",
+                step.error if self._content else step.error and "error",
             )
             for step in steps
         ]

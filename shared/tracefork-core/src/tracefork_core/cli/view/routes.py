@@ -1,0 +1,139 @@
+"""What the server answers: the page, the list of a folder, runs as they grow, and packed parts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tracefork_core.cli.report.page import live_page
+from tracefork_core.cli.view.door import PAGES
+from tracefork_core.cli.view.folder import Entry, Folder
+from tracefork_core.cli.view.growing import Growing, Seen
+from tracefork_core.cli.view.shelf import Shelf
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_POLL = 0.1
+"""Seconds between two looks at files of which nothing new was read."""
+_RARELY = 1.0
+"""Seconds between two looks at a folder."""
+_BREATH = 5.0
+"""Seconds without news, after which a comment tells whether the viewer is still there."""
+_encode = msgspec.json.encode
+
+
+class Server:
+    """Answers for one folder."""
+
+    def __init__(self, folder: Folder, *, allow_run: bool) -> None:
+        self._folder, self._allow_run = folder, allow_run
+        self._shelf = Shelf()
+
+    @property
+    def app(self) -> Starlette:
+        """The app, without the door in front of it."""
+        return Starlette(
+            routes=[
+                *(Route(path, self._page) for path in PAGES),
+                Route("/api/folder", self._list),
+                Route("/api/run", self._run),
+                Route("/api/part", self._part),
+            ]
+        )
+
+    async def _page(self, request: Request) -> Response:
+        page, policy = live_page(self._folder.path.name, allow_run=self._allow_run)
+        return Response(page, media_type="text/html", headers={"content-security-policy": policy})
+
+    async def _list(self, request: Request) -> Response:
+        return _stream(self._entries())
+
+    async def _entries(self) -> AsyncIterator[tuple[str, object]]:
+        """Yield what is new in the folder: entries, and the names of tapes that are gone."""
+        told: Mapping[str, Entry] = {}
+        while True:
+            left = await asyncio.to_thread(self._folder.look)
+            entries = self._folder.entries()
+            new = [one for name, one in entries.items() if one is not told.get(name)]
+            gone = [name for name in told if name not in entries]
+            if new or gone or not told:
+                yield "entries", {"entries": new, "gone": gone, "left": left}
+            told = entries
+            await asyncio.sleep(0 if left else _RARELY)
+            if not left and not new:
+                yield "", None
+
+    async def _run(self, request: Request) -> Response:
+        name = request.query_params.get("tape", "")
+        await asyncio.to_thread(self._folder.look)
+        if self._folder.find(name) is None:
+            return PlainTextResponse(
+                f"tracefork: there is no tape of that name in {self._folder.path}.\n", 404
+            )
+        return _stream(self._rows(name))
+
+    async def _rows(self, name: str) -> AsyncIterator[tuple[str, object]]:
+        """Yield what is new of a run, of its parents and of its branches."""
+        with ExitStack() as stack:
+            runs: dict[str, tuple[Growing, Seen]] = {}
+            looked = 0.0
+            while True:
+                if time.monotonic() - looked > _RARELY:
+                    looked = time.monotonic()
+                    await asyncio.to_thread(self._folder.look)
+                    names = self._folder.family(name)
+                    for one in names:
+                        if one not in runs and (path := self._folder.find(one)) is not None:
+                            runs[one] = stack.enter_context(self._shelf.lent(path)), Seen()
+                            yield "runs", list(runs)
+                news = False
+                for number, (one, (growing, seen)) in enumerate([*runs.items()]):
+                    more = await asyncio.to_thread(growing.look)
+                    parent = self._parent(one, [*runs])
+                    growth = await asyncio.to_thread(growing.since, seen, parent=parent)
+                    if growth is not None:
+                        yield "growth", {"number": number, "growth": growth}
+                    news = news or more
+                if not news:
+                    await asyncio.sleep(_POLL)
+                    yield "", None
+
+    def _parent(self, name: str, runs: list[str]) -> int | None:
+        """Return the place of a branch's parent among the runs."""
+        entry = self._folder.entries().get(name)
+        needs = entry.needs if entry is not None else []
+        return runs.index(needs[0]) if needs and needs[0] in runs else None
+
+    async def _part(self, request: Request) -> Response:
+        path = self._folder.find(request.query_params.get("tape", ""))
+        growing = self._shelf.find(path) if path is not None else None
+        part = growing.part(request.query_params.get("id", "")) if growing else None
+        if part is None:
+            return PlainTextResponse("tracefork: this part was replaced; ask again.\n", 410)
+        return Response(part, media_type="text/plain")
+
+
+def _stream(events: AsyncIterator[tuple[str, object]]) -> StreamingResponse:
+    """Return events as a stream; those without a name only show that the viewer is still there."""
+    return StreamingResponse(_lines(events), media_type="text/event-stream")
+
+
+async def _lines(events: AsyncIterator[tuple[str, object]]) -> AsyncIterator[bytes]:
+    said = time.monotonic()
+    async for name, document in events:
+        if name:
+            yield b"event: %s\ndata: %s\n\n" % (name.encode(), _encode(document))
+        elif time.monotonic() - said < _BREATH:
+            continue
+        else:
+            yield b":\n\n"
+        said = time.monotonic()
