@@ -59,6 +59,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
         ("run.tape", "0", "--html", "--overwrite"),
     ],
     "report": [("run.tape", "-o", "run.html", "--overwrite"), ("gone",)],
+    "view": [("gone",)],
     "diff": [
         ("run.tape", "run.tape"),
         ("run.tape", "other.tape"),
@@ -87,6 +88,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
 IN_THIS_PROCESS = {
     "show",
     "report",
+    "view",
     "diff",
     "ls",
     "tree",

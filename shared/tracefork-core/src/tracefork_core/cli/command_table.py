@@ -55,6 +55,8 @@ GROUPS = {
 }
 SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 """What each command does, in the order of the help."""
+ALIASES = {"serve": "view"}
+"""Other names that people type."""
 WITH_AGENT = frozenset(
     {
         "record",

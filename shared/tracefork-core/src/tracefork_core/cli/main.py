@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from tracefork_core.cli.agent import hash_seed
-from tracefork_core.cli.command_table import RESTORING, SUMMARIES, WITH_AGENT, overview
+from tracefork_core.cli.command_table import ALIASES, RESTORING, SUMMARIES, WITH_AGENT, overview
 from tracefork_core.cli.exits import EXITS, INTERRUPTED
 from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.version import __version__
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[0] in ("--version", "-V"):
         print(f"tracefork {__version__}")
         return 0
-    name, rest, after = words[0], words[1:], None
+    name, rest, after = ALIASES.get(words[0], words[0]), words[1:], None
     if name in WITH_AGENT and "--" in rest:
         place = rest.index("--")
         rest, after = rest[:place], rest[place + 1 :]

@@ -158,12 +158,14 @@ class Growing:
 
     def _open(self) -> None:
         """Open the tape as it is now."""
-        before, self._problem = self._tape, None
+        before, self._problem, tape = self._tape, None, None
         try:
             tape = Tape.open(self.path)
             exchanges = tape.exchanges
         except TraceforkError as error:
             self._problem = str(error).removeprefix("tracefork: ")
+            if tape is not None:
+                tape.close()
             return
         if before is not None:
             before.close()

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-import msgspec
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from tracefork_core.cli.report.page import live_page
 from tracefork_core.cli.view.door import PAGES
+from tracefork_core.cli.view.events import stream
 from tracefork_core.cli.view.folder import Entry, Folder
 from tracefork_core.cli.view.growing import Growing, Seen
 from tracefork_core.cli.view.shelf import Shelf
@@ -22,20 +22,19 @@ from tracefork_core.cli.view.shelf import Shelf
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from tracefork_core.cli.view.running import Running
+
 _POLL = 0.1
 """Seconds between two looks at files of which nothing new was read."""
 _RARELY = 1.0
 """Seconds between two looks at a folder."""
-_BREATH = 5.0
-"""Seconds without news, after which a comment tells whether the viewer is still there."""
-_encode = msgspec.json.encode
 
 
 class Server:
     """Answers for one folder."""
 
-    def __init__(self, folder: Folder, *, allow_run: bool) -> None:
-        self._folder, self._allow_run = folder, allow_run
+    def __init__(self, folder: Folder, running: Running | None) -> None:
+        self._folder, self._running = folder, running
         self._shelf = Shelf()
 
     @property
@@ -47,15 +46,16 @@ class Server:
                 Route("/api/folder", self._list),
                 Route("/api/run", self._run),
                 Route("/api/part", self._part),
+                *(self._running.routes if self._running else ()),
             ]
         )
 
     async def _page(self, request: Request) -> Response:
-        page, policy = live_page(self._folder.path.name, allow_run=self._allow_run)
+        page, policy = live_page(self._folder.path.name, allow_run=self._running is not None)
         return Response(page, media_type="text/html", headers={"content-security-policy": policy})
 
     async def _list(self, request: Request) -> Response:
-        return _stream(self._entries())
+        return stream(self._entries())
 
     async def _entries(self) -> AsyncIterator[tuple[str, object]]:
         """Yield what is new in the folder: entries, and the names of tapes that are gone."""
@@ -79,7 +79,7 @@ class Server:
             return PlainTextResponse(
                 f"tracefork: there is no tape of that name in {self._folder.path}.\n", 404
             )
-        return _stream(self._rows(name))
+        return stream(self._rows(name))
 
     async def _rows(self, name: str) -> AsyncIterator[tuple[str, object]]:
         """Yield what is new of a run, of its parents and of its branches."""
@@ -120,20 +120,3 @@ class Server:
         if part is None:
             return PlainTextResponse("tracefork: this part was replaced; ask again.\n", 410)
         return Response(part, media_type="text/plain")
-
-
-def _stream(events: AsyncIterator[tuple[str, object]]) -> StreamingResponse:
-    """Return events as a stream; those without a name only show that the viewer is still there."""
-    return StreamingResponse(_lines(events), media_type="text/event-stream")
-
-
-async def _lines(events: AsyncIterator[tuple[str, object]]) -> AsyncIterator[bytes]:
-    said = time.monotonic()
-    async for name, document in events:
-        if name:
-            yield b"event: %s\ndata: %s\n\n" % (name.encode(), _encode(document))
-        elif time.monotonic() - said < _BREATH:
-            continue
-        else:
-            yield b":\n\n"
-        said = time.monotonic()

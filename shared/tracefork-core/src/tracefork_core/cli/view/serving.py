@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from tracefork_core.cli.view.folder import Folder
+from tracefork_core.cli.view.jobs import Jobs
 from tracefork_core.errors import UsageError
 
 HOST = "127.0.0.1"
@@ -40,6 +41,7 @@ def serve(
 
         from tracefork_core.cli.view.door import Door
         from tracefork_core.cli.view.routes import Server
+        from tracefork_core.cli.view.running import Running
     except ImportError as error:
         raise UsageError(
             f"tracefork: view needs an extra ({error.name} is not installed): "
@@ -48,7 +50,9 @@ def serve(
     listening = _listen(port)
     port = listening.getsockname()[1]
     token = secrets.token_urlsafe(32)
-    app = Door(Server(Folder(folder), allow_run=allow_run).app, port=port, token=token)
+    listed, jobs = Folder(folder), Jobs(Path.cwd())
+    server = Server(listed, Running(listed, jobs) if allow_run else None)
+    app = Door(server.app, port=port, token=token)
     config = uvicorn.Config(
         app,
         log_level="critical",
@@ -63,7 +67,10 @@ def serve(
     query = urlencode({"token": token} if tape is None else {"tape": tape, "token": token})
     told(f"http://{HOST}:{port}{place}?{query}", port)
     sys.stdout.flush()
-    uvicorn.Server(config).run(sockets=[listening])
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        jobs.close()
 
 
 def _listen(port: int) -> socket.socket:
@@ -71,6 +78,7 @@ def _listen(port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
+        listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
         raise UsageError(
