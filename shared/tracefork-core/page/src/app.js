@@ -1,5 +1,5 @@
 // The page: the finding first, then timeline, exchange and blame side by side.
-import { html, render } from "htm/preact";
+import { html } from "htm/preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { About } from "./about.js";
 import { BlamePanel } from "./blame.js";
@@ -14,7 +14,6 @@ import { Palette } from "./palette.js";
 import { ByHand, copied } from "./parts.js";
 import { against, usePlace, VIEWS } from "./place.js";
 import { useSearch } from "./search.js";
-import { Store } from "./store.js";
 import { visible } from "./text.js";
 import { Timeline } from "./timeline.js";
 import { FILTERS, Toolbar } from "./toolbar.js";
@@ -22,8 +21,12 @@ import { FILTERS, Toolbar } from "./toolbar.js";
 /** @typedef {import("./data.js").Index} Index */
 /** @typedef {{run: number, index: Index | null, problem: string}} Loaded */
 
-/** @param {{store: Store}} props */
-function App({ store }) {
+/**
+ * @param {object} props
+ * @param {import("./store.js").Store} props.store
+ * @param {any} [props.head] What stands above the finding, with `store`, `here` and `index`.
+ */
+export function App({ store, head }) {
   const { report } = store;
   const { runs } = report;
   const [note, setNote] = useState({ words: "", command: "" });
@@ -41,13 +44,17 @@ function App({ store }) {
 
   useEffect(() => {
     let current = true;
-    store.index(here.run).then(
-      (index) => current && setLoaded({ run: here.run, index, problem: "" }),
-      (error) =>
-        current && setLoaded({ run: here.run, index: null, problem: String(error.message ?? error) }),
-    );
+    const load = () =>
+      store.index(here.run).then(
+        (index) => current && setLoaded({ run: here.run, index, problem: "" }),
+        (error) =>
+          current && setLoaded({ run: here.run, index: null, problem: String(error.message ?? error) }),
+      );
+    load();
+    const leave = store.follow(load);
     return () => {
       current = false;
+      leave();
     };
   }, [here.run]);
 
@@ -124,6 +131,7 @@ function App({ store }) {
   ];
   const view = { store, run, index, base, rows, step: here.step, onpick: pick };
   return html`
+    ${head && html`<${head} store=${store} here=${here} go=${go} />`}
     <${Finding} report=${report} chosen=${here.run} onrun=${show} onhelp=${() => help.current?.showModal()} />
     <${Toolbar}
       view=${here.view} only=${only} query=${query} search=${search} field=${field}
@@ -149,15 +157,4 @@ function App({ store }) {
     </div>
     ${palette && html`<${Palette} entries=${entries()} exchanges=${run.exchanges} ongo=${pick} onclose=${() => setPalette(false)} />`}
     <${Help} dialog=${help} />`;
-}
-
-const main = document.getElementById("page");
-if (main) {
-  try {
-    const store = new Store(document);
-    main.replaceChildren();
-    render(html`<${App} store=${store} />`, main);
-  } catch (error) {
-    main.textContent = `This report cannot be read: ${error instanceof Error ? error.message : error}`;
-  }
 }

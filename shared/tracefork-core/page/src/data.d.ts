@@ -242,3 +242,44 @@ export interface Body {
   tail: number;
   binary: number | null;
 }
+
+/** What `tracefork view` tells of a run as it grows: an event "growth" of /api/run. */
+export interface Growth {
+  /** Changes when the tape is recorded again: nothing of before stays then. */
+  recording: number;
+  /** The rows before it stay. The columns of `index` begin there. */
+  from: number;
+  run: Run | null;
+  /** Its `steps` are empty, and its `edges` lead to rows from `from` on. */
+  index: Index | null;
+  /** The steps that are new or have changed, by their numbers. */
+  steps: [number, Step][];
+  /** Whether the recording has not been closed. */
+  open: boolean;
+  /** How many exchanges have no end yet, and how many are on the tape and not told yet. */
+  in_flight: number;
+  left: number;
+  /** Milliseconds since anything was written. */
+  quiet: number;
+  problem: string | null;
+}
+
+/** A tape of the list: an event "entries" of /api/folder has those that are new or have changed. */
+export interface Entry {
+  name: string;
+  bytes: number;
+  /** When it was last written, and when the run began, in milliseconds since the epoch. */
+  modified: number;
+  started: number | null;
+  took: number | null;
+  /** "" (not read yet), "complete", "open", "sealed", "damaged" or "threads". */
+  state: string;
+  exchanges: number | null;
+  /** "ok", or the error; null while it is open. */
+  outcome: string | null;
+  /** The tapes that a branch needs, its parent first, and where it leaves it. */
+  needs: string[];
+  at: number | null;
+  words: string | null;
+  problem: string | null;
+}

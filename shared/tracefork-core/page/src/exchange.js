@@ -18,7 +18,8 @@ const TABS = /** @type {[string, string][]} */ ([
 /** @param {{store: Store, here: Place, onpart: (part: string) => void}} props */
 export function ExchangePanel({ store, here, onpart }) {
   const { run, step, part } = here;
-  const { value, error } = useLoaded(`${run}/${step}`, () => store.exchange(run, step));
+  const version = store.version(run, step);
+  const { value, error } = useLoaded(`${run}/${step}`, () => store.exchange(run, step), version);
   return html`<section class="exchange" aria-label="exchange">
     <h2>exchange ${step}</h2>
     <${Tabs}
@@ -51,8 +52,10 @@ function Talk({ store, here, placed, onpart }) {
   const { exchange, message } = placed;
   const whole = part === "history";
   const alone = store.report.runs[run].only !== null; // Then nothing tells what was said before.
-  const { value, error } = useLoaded(`${run}/${step}/${part}`, () =>
-    whole ? store.question(run, step) : Promise.resolve(exchange.messages),
+  const { value, error } = useLoaded(
+    `${run}/${step}/${part}`,
+    () => (whole ? store.question(run, step) : Promise.resolve(exchange.messages)),
+    store.version(run, step),
   );
   if (error) return html`<${Problem} error=${error} />`;
   if (!value) return html`<p class="quiet">unpacking…</p>`;
@@ -87,7 +90,8 @@ function Talk({ store, here, placed, onpart }) {
 /** @param {{store: Store, here: Place, exchange: import("./data.js").Exchange}} props */
 function Raw({ store, here, exchange }) {
   const { run, step } = here;
-  const { value, error } = useLoaded(`${run}/${step}`, () => store.request(run, step));
+  const version = store.version(run, step);
+  const { value, error } = useLoaded(`${run}/${step}`, () => store.request(run, step), version);
   return html`<div class="scroll" tabindex="0" role="region" aria-label="request and response">
     <h3>request</h3>
     <p><code>${exchange.method} ${visible(exchange.url)}</code></p>

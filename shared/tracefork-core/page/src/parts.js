@@ -29,12 +29,13 @@ export function pretty(text) {
 }
 
 /**
- * What a promise gives, once it is there. It is asked again when the key changes.
+ * What a promise gives, once it is there. It is asked again when the key changes, or the version:
+ * then what was there stays until the other has come.
  * @template T
- * @param {string} key @param {() => Promise<T>} load
+ * @param {string} key @param {() => Promise<T>} load @param {string} [version]
  * @returns {{value: T | null, error: string}}
  */
-export function useLoaded(key, load) {
+export function useLoaded(key, load, version = "") {
   const [found, setFound] = useState({ key: "", value: /** @type {T | null} */ (null), error: "" });
   useEffect(() => {
     let here = true;
@@ -45,7 +46,7 @@ export function useLoaded(key, load) {
     return () => {
       here = false;
     };
-  }, [key]);
+  }, [key, version]);
   return found.key === key ? found : { value: null, error: "" };
 }
 
@@ -84,7 +85,8 @@ export function Said({ message, isNew, number }) {
  *   isNew: boolean}} props
  */
 export function Numbered({ store, run, n, number, isNew }) {
-  const loaded = useLoaded(`${run}/${number}`, () => store.message(run, n, number));
+  const version = store.version(run, n);
+  const loaded = useLoaded(`${run}/${number}`, () => store.message(run, n, number), version);
   const message = loaded.value ?? store.peek(run, n, number);
   if (loaded.error) return html`<${Problem} error=${loaded.error} />`;
   if (!message) return html`<p class="quiet">message ${number} is not unpacked yet</p>`;

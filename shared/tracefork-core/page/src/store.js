@@ -34,11 +34,9 @@ export function lastUpTo(count, value, wanted) {
 
 /** Unpacks parts in a worker, and keeps those that were used last. */
 export class Store {
-  /** @param {Document} page */
-  constructor(page) {
-    const text = page.getElementById("report")?.textContent ?? "";
-    /** @type {Report} */
-    this.report = JSON.parse(text);
+  /** @param {Document} page @param {Report} report */
+  constructor(page, report) {
+    this.report = report;
     const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
     this.worker = new Worker(url);
     /** @type {Map<number, {resolve: (value: any) => void, reject: (error: Error) => void}>} */
@@ -76,13 +74,25 @@ export class Store {
     });
   }
 
-  /** @param {string} key */
-  send(key) {
-    if (this.sent.has(key)) return;
-    this.sent.add(key);
+  /**
+   * Return the packed text of a part.
+   * @param {string} key @returns {Promise<string>}
+   */
+  async load(key) {
     const element = this.page.getElementById(key);
-    this.worker.postMessage({ kind: "keep", key, text: element?.textContent ?? "" });
     element?.remove(); // The worker has it: twice would cost memory.
+    return element?.textContent ?? "";
+  }
+
+  /**
+   * Give a part to the worker.
+   * @param {string} key
+   */
+  async send(key) {
+    if (this.sent.has(key)) return;
+    const text = await this.load(key);
+    this.sent.add(key);
+    this.worker.postMessage({ kind: "keep", key, text });
   }
 
   /**
@@ -96,10 +106,14 @@ export class Store {
       this.parts.set(key, kept);
       return kept;
     }
-    this.send(key);
-    const part = this.ask("unpack", { key }).then(JSON.parse);
+    const part = this.send(key)
+      .then(() => this.ask("unpack", { key }))
+      .then(JSON.parse);
     this.parts.set(key, part);
-    part.then((value) => this.parts.get(key) === part && this.arrived.set(key, value), () => {});
+    part.then(
+      (value) => this.parts.get(key) === part && this.arrived.set(key, value),
+      () => this.parts.delete(key),
+    );
     for (const oldest of this.parts.keys()) {
       if (this.parts.size <= KEPT) break;
       this.parts.delete(oldest);
@@ -111,6 +125,30 @@ export class Store {
   /** @param {number} run @returns {Promise<Index>} */
   index(run) {
     return this.part(this.report.runs[run].index);
+  }
+
+  /**
+   * Return the index if it is unpacked.
+   * @param {number} run @returns {Index | undefined}
+   */
+  indexed(run) {
+    return this.arrived.get(this.report.runs[run].index);
+  }
+
+  /**
+   * Call a function when the run has changed, which a finished one never does.
+   * @param {() => void} _changed @returns {() => void} What ends that.
+   */
+  follow(_changed) {
+    return () => {};
+  }
+
+  /**
+   * Return what changes when the content of an exchange does.
+   * @param {number} run @param {number} n
+   */
+  version(run, n) {
+    return this.report.runs[this.home(run, n)].blocks.length ? this.block(run, n)[1] : "";
   }
 
   /**
@@ -212,7 +250,7 @@ export class Store {
    */
   peek(run, n, number) {
     const home = this.home(run, n);
-    const index = this.arrived.get(this.report.runs[home].index);
+    const index = this.indexed(home);
     if (!index) return null;
     const at = this.speaker(index, home, number);
     const [first, key] = this.block(home, at);
@@ -249,9 +287,10 @@ export class Store {
   }
 
   /** @param {number} run @param {number} query @param {string} text */
-  search(run, query, text) {
+  async search(run, query, text) {
     const { blocks } = this.report.runs[run];
-    for (const [, key] of blocks) this.send(key);
+    // A part that cannot be had is empty for the worker, which says so.
+    await Promise.allSettled(blocks.map(([, key]) => this.send(key)));
     this.worker.postMessage({ kind: "search", query, text, blocks });
   }
 }

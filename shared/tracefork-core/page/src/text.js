@@ -47,3 +47,10 @@ export function size(characters) {
   if (characters < 1e6) return `${(characters / 1e3).toFixed(1)} thousand characters`;
   return `${(characters / 1e6).toFixed(1)} million characters`;
 }
+
+/** @param {number} count */
+export function bytes(count) {
+  if (count < 1000) return `${count} B`;
+  if (count < 1e6) return `${(count / 1e3).toFixed(0)} KB`;
+  return `${(count / 1e6).toFixed(1)} MB`;
+}

@@ -43,7 +43,7 @@ export function VirtualList({ count, height, current, label, name, row, onpick }
   useLayoutEffect(() => list._willUpdate());
   useEffect(() => {
     if (current >= 0 && current < count) list.scrollToIndex(current, { align: "auto" });
-  }, [current, count]);
+  }, [current, current < count]);
   const some = printing
     ? Array.from({ length: Math.min(count, PRINTED) }, (_, index) => ({ index, start: 0 }))
     : list.getVirtualItems();

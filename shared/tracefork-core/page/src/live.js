@@ -1,0 +1,86 @@
+// The live view: the list of a folder, or a run whose rows come in while it is recorded.
+import { html, render } from "htm/preact";
+import { useEffect, useState } from "preact/hooks";
+import { App } from "./app.js";
+import { FolderList } from "./folder_list.js";
+import { LiveStore } from "./live_store.js";
+import { Jobs } from "./running.js";
+import { duration, several, visible } from "./text.js";
+
+/** @typedef {{folder: string, allow_run: boolean}} Served */
+
+const QUIET = 10_000;
+/** Milliseconds without news, after which the page says so. */
+
+/** @param {{tape: string, served: Served}} props */
+function Run({ tape, served }) {
+  const [store] = useState(() => new LiveStore(document, tape));
+  const [, redraw] = useState(0);
+  useEffect(() => store.follow(() => redraw((n) => n + 1)), []);
+  const state = store.states[0];
+  if (store.report.runs[0]) {
+    const head = (/** @type {any} */ props) => html`<${Status} ...${props} served=${served} />`;
+    return html`<${App} store=${store} head=${useHead(head)} />`;
+  }
+  return html`<header class="top"><p><a href="/">all runs</a></p>
+    <h1>${visible(tape)}</h1>
+    <p class=${state?.problem ? "problem" : "quiet"}>${state?.problem ? visible(state.problem) : store.words()}</p></header>`;
+}
+
+/** Keep one component for all drawings: another one would lose what it holds. @param {any} head */
+function useHead(head) {
+  return useState(() => head)[0];
+}
+
+/**
+ * How far the recording is, above the finding.
+ * @param {{store: LiveStore, here: import("./place.js").Place, served: Served,
+ *   go: (change: object, walking?: boolean) => void}} props
+ */
+function Status({ store, here, go, served }) {
+  const [following, setFollowing] = useState(false);
+  const [, tick] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => tick((n) => n + 1), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const state = store.states[here.run];
+  const last = store.report.runs[here.run].exchanges - 1;
+  useEffect(() => {
+    if (following && here.step !== last && last >= 0) go({ step: last, part: "step" }, true);
+  }, [following, last, here.step]);
+  const quiet = state ? state.quiet + performance.now() - state.at : 0;
+  const words = [];
+  if (store.lost) words.push("the server does not answer; trying again");
+  if (state?.problem) words.push(visible(state.problem));
+  if (state?.open) {
+    words.push(
+      quiet < QUIET
+        ? "recording"
+        : `not ended, and nothing new for ${duration(quiet)}: it waits, or was killed`,
+    );
+    if (state.in_flight) words.push(`${several(state.in_flight, "request")} without an end yet`);
+  }
+  if (state?.left) words.push(`${several(state.left, "exchange")} still to be read`);
+  return html`<div class="live">
+    <a href="/">all runs</a>
+    <span role="status" class=${store.lost || state?.problem ? "problem" : ""}>${words.join(" · ")}</span>
+    <span class="grow"></span>
+    ${
+      state?.open &&
+      html`<label><input type="checkbox" checked=${following}
+        onChange=${(/** @type {any} */ event) => setFollowing(event.target.checked)} /> follow</label>`
+    }
+    ${served.allow_run && html`<${Jobs} tape=${store.names[here.run]} step=${here.step} />`}
+  </div>`;
+}
+
+const main = document.getElementById("page");
+if (main) {
+  /** @type {Served} */
+  const served = JSON.parse(document.getElementById("view")?.textContent ?? "{}");
+  const tape = new URLSearchParams(location.search).get("tape");
+  main.replaceChildren();
+  const page = tape === null ? FolderList : Run;
+  render(html`<${page} tape=${tape} served=${served} />`, main);
+}
