@@ -55,7 +55,7 @@ export function grown(index, growth, base) {
 export class LiveStore extends Store {
   /** @param {Document} page @param {string} tape */
   constructor(page, tape) {
-    super(page, { format: 1, tracefork: "", content: true, runs: [], title: tape });
+    super(page, { format: 1, tracefork: "", content: true, runs: [], title: tape, place: "" });
     this.tape = tape;
     /** The names of the runs' tapes. @type {string[]} */
     this.names = [];

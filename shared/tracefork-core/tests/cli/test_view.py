@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from .conftest import PLAIN_AGENT, Shell, copied
-from .test_report import Read
+from .pages import Read
 from .viewer import COLUMNS, Growing, Viewer, events, held_server, recording
 
 PAIR = """\

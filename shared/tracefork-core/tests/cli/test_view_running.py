@@ -130,7 +130,7 @@ def test_a_command_can_be_cancelled(shell: Shell, running: Viewer) -> None:
         assert next(state["exit"] for _, state in told if state["exit"] is not None) != 0
 
 
-WISHES = (
+WISHES: tuple[tuple[object, str], ...] = (
     ({"verb": "record", "tape": "plain.tape"}, "Invalid enum value"),
     ({"verb": "fork", "tape": "../plain.tape", "at": 0}, "no tape"),
     ({"verb": "fork", "tape": "plain.tape", "at": 9}, "has no exchange 9"),

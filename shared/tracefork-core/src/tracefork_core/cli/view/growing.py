@@ -190,7 +190,9 @@ class Growing:
         if blocks is None:
             began = exchanges[0].aside.started if exchanges else 0
             shown = tape_names.shown(self.path)
-            blocks = self._blocks = Blocks(tape, shown, self._parts, began=began, content=True)
+            blocks = self._blocks = Blocks(
+                tape, tape.steps, shown, self._parts, began=began, content=True
+            )
         else:
             blocks.meet(tape.steps)
         landed = next((one.n for one in exchanges[first:] if _is_open(one)), len(exchanges))
