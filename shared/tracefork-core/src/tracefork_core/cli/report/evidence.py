@@ -12,11 +12,7 @@ from tracefork_core.blaming.ranking import ranking
 from tracefork_core.blaming.report import Report, load, sentence
 from tracefork_core.blaming.trials.trial_journal import latest
 from tracefork_core.cli.display import figures
-<<<<<<< HEAD
 from tracefork_core.cli.report.document import Blame, CurvePoint, Finding, Index
-=======
-from tracefork_core.cli.report.document import Blame, CurvePoint, Finding, Index, Ranked
->>>>>>> e1f9f441 (Let the live page follow the report's data)
 from tracefork_core.tape import Tape
 
 PROVEN, LIKELY, OPEN = "proven", "likely", "not enough evidence"
