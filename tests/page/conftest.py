@@ -31,6 +31,7 @@ HOSTILE = (
     "javascript:window.owned = 1",
     "\x1b[31mred\x1b[0m \u202egnp.exe \u200bhidden",
     "${window.owned = 1} {{window.owned = 1}} <!-- ]]>",
+    "soft\u00adhyphen vowel\u180e tags\U000e0041\U000e0042 \U0001f600",
 )
 
 

@@ -175,6 +175,27 @@ def test_the_policy_stops_a_script_in_the_file(
     page.close()
 
 
+def test_invisible_characters_are_spelled(page: Page, long: Path) -> None:
+    """Soft hyphens, vowel separators and tags could hide instructions. An emoji stays one."""
+    opened(page, long, "#step=5")
+    said = page.locator(".exchange .entry").first
+    expect(said).to_contain_text("soft⟦U+00AD⟧hyphen vowel⟦U+180E⟧ tags⟦U+E0041⟧⟦U+E0042⟧ 😀")
+
+
+def test_a_report_runs_nothing_but_its_own_script(browser: Browser, blamed: Path) -> None:
+    """A script from a blob is refused; the worker, which is one, has unpacked the rows."""
+    page = browser.new_page()
+    opened(page, blamed)
+    run = """() => new Promise(done => {
+        const script = document.createElement("script");
+        script.src = URL.createObjectURL(new Blob(["window.owned = 1"]));
+        script.onerror = script.onload = () => done(window.owned);
+        document.body.append(script);
+    })"""
+    assert page.evaluate(run) is None
+    page.close()
+
+
 @pytest.mark.parametrize("width", [420, 1000, 1600])
 def test_it_fits_each_width(page: Page, blamed: Path, width: int) -> None:
     """Nothing is cut off at the side, on a phone either."""
