@@ -27,7 +27,7 @@ def is_bounded(raw: bytes) -> bool:
     An empty list takes three bytes of JSON, and twenty times as many of memory. Two million values
     are those of a large batch of embeddings.
     """
-    return (
+    return len(raw) <= _MOST_CONTAINERS or (  # Then it cannot hold more of anything.
         len(raw) <= _LARGEST
         and raw.count(b"[") + raw.count(b"{") <= _MOST_CONTAINERS
         and raw.count(b",") <= _MOST_VALUES

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -57,6 +58,18 @@ class PriceLists:
             return cls()
         except ImportError:
             return None
+
+    def units(self) -> dict[str, Any]:
+        """Return what can be charged for, by its name in a price list.
+
+        Raises:
+            ImportError, LookupError, AttributeError: this version of the package has no such table.
+        """
+        if self._loaded:
+            registry: Any = vars(self._load("units"))["_get_registry"]()
+        else:
+            registry = vars(import_module(f"{_PACKAGE}.units"))["_get_registry"]()
+        return {unit.price_key: unit for unit in registry.units.values()}
 
     def _load(self, name: str) -> ModuleType:
         """Return a module of the package, loaded under a name of our own."""

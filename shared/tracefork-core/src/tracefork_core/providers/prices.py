@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from tracefork_core.providers.call import ModelCall, Usage
 from tracefork_core.tape import Exchange
 
 if TYPE_CHECKING:
+    from tracefork_core.providers.linear_prices import LinearPrices
     from tracefork_core.providers.price_lists import PriceLists
 
 _PROVIDERS = {
@@ -69,25 +70,20 @@ def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
     provider = _PROVIDERS.get(call.provider or "")
     if provider is None or call.usage is None:
         return None
-    lists = _lists()
-    if lists is None:
+    lists, linear = _lists(), _linear()
+    if lists is None or linear is None:
         return None
     if at is not None and at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
-    usage = _priced_usage(lists, provider, call.api, call.usage)
+    reported = call.usage.reported
+    flavors = _FLAVORS.get(call.api, ())
+    counts = linear.counts(reported, provider, flavors[0]) if flavors else None
+    usage = cache(partial(_priced_usage, lists, provider, call.api, call.usage))
     for model in _models(call):
         try:
-            price = lists.prices.calc(
-                usage,
-                model,
-                provider_id=provider,
-                provider_api_url=None,
-                genai_request_timestamp=at,
-                price_context=_context(call),
-            )
+            return linear.total(counts, usage, model, provider, at, _context(call)) or None
         except (LookupError, ValueError):
             continue
-        return price.total_price or None
     return None
 
 
@@ -96,6 +92,14 @@ def _lists() -> PriceLists | None:
     from tracefork_core.providers.price_lists import PriceLists
 
     return PriceLists.found()
+
+
+@cache
+def _linear() -> LinearPrices | None:
+    from tracefork_core.providers.linear_prices import LinearPrices
+
+    lists = _lists()
+    return None if lists is None else LinearPrices(lists)
 
 
 def _models(call: ModelCall) -> list[str]:
