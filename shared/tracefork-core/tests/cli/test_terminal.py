@@ -60,6 +60,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     ],
     "report": [("run.tape", "-o", "run.html", "--overwrite"), ("gone",)],
     "view": [("gone",)],
+    "tui": [("run.tape",), (".",)],
     "diff": [
         ("run.tape", "run.tape"),
         ("run.tape", "other.tape"),
@@ -92,6 +93,7 @@ IN_THIS_PROCESS = {
     "diff",
     "ls",
     "tree",
+    "tui",
     "pack",
     "unpack",
     "sign",

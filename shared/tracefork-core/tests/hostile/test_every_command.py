@@ -48,6 +48,7 @@ WORDS: dict[str, list[str]] = {
     ],
     "ci": ["ci diff . --against .", "ci check ."],
     "report": ["report TAPE --overwrite", "report --json TAPE --overwrite --no-content"],
+    "tui": ["tui TAPE", "tui --json TAPE"],
     "ls": ["ls", "ls --json"],
     "tree": ["tree TAPE", "tree --json TAPE"],
     "fork": ["fork TAPE agent.py --at 0 --text no -o branch.tape"],

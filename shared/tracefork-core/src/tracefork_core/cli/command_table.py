@@ -21,6 +21,7 @@ GROUPS = {
         "diff": "Compare two runs, or a branch with the run it comes from.",
         "report": "Write a run as one HTML page that anyone can open.",
         "view": "Look at runs in a browser, while they are recorded too.",
+        "tui": "Look at a run in the terminal, with keys.",
         "ls": "List the tapes in a folder.",
         "tree": "Show a run and its branches, with changes, outcomes and cost.",
         "doctor": "Check which installed libraries tracefork captures.",

@@ -5,7 +5,7 @@ What lies on it: an `event` of some kind, an `exchange`, a `checkpoint`, a read 
 run from that. `writer` writes: through `file` to the `log` (as zstd `frames`), and to the `journal`
 while an exchange is in flight. The run of a service is `held` in memory until it is known whether
 its tape is kept. `blobs` stores bodies, as a `delta` if that is smaller. `reader` reads all of it
-again, through `contents`.
+again, through `contents`, and `beginning` the first exchanges alone.
 
 The file: `creation` makes it, `schema` opens it, `checksum` and `integrity` find corruption.
 `branches` says where a branch comes from, `rewrite` copies a tape, `sealing` encrypts it,

@@ -38,26 +38,47 @@ def tree(tape: options.TapeName, as_json: options.AsJson = False) -> int:
     For a branch, this shows the whole tree that it belongs to.
     """
     path = tape_names.find(tape)
-    runs = {run.name: run for file in tape_names.inside(path.parent) if (run := _read(file))}
+    root = tree_of(path)
+    if as_json:
+        screen.say_json({"command": "tree", "exit": 0, "root": root.document()})
+    else:
+        console = screen.stdout()
+        console.print(drawn(root, path.name, console.width))
+    return 0
+
+
+def tree_of(path: Path) -> Branching:
+    """Return the run that a tape comes from, with all its branches.
+
+    Raises:
+        TapeError: the tape cannot be read.
+    """
+    runs = _linked(path.parent)
     root = runs.get(path.name) or _read(path, strict=True)
     assert root is not None
     for _ in range(_DEEPEST):
         if root.parent is None or root.parent not in runs:
             break
         root = runs[root.parent]
+    return root
+
+
+def trees_in(folder: Path) -> list[Branching]:
+    """Return the runs of a folder that are no branch of another, each with its branches."""
+    runs = _linked(folder)
+    return [run for run in runs.values() if run.parent not in runs]
+
+
+def _linked(folder: Path) -> dict[str, Branching]:
+    runs = {run.name: run for file in tape_names.inside(folder) if (run := _read(file))}
     for run in runs.values():
         if run.parent in runs:
             runs[run.parent].branches.append(run)
-    if as_json:
-        screen.say_json({"command": "tree", "exit": 0, "root": root.document()})
-    else:
-        console = screen.stdout()
-        console.print(_drawn(root, path.name, console.width))
-    return 0
+    return runs
 
 
 @dataclass(slots=True)
-class _Run:
+class Branching:
     """One tape; `change` is what a fork changed, `outcome` is None if the run was cut off.
 
     `stop` is the request that its fork was stopped before, if it was.
@@ -73,7 +94,7 @@ class _Run:
     live: int
     cost: Decimal | None
     digest: str
-    branches: list[_Run] = field(default_factory=list)
+    branches: list[Branching] = field(default_factory=list)
 
     def document(self) -> dict[str, object]:
         """Return the run and its branches as JSON-able values."""
@@ -92,7 +113,7 @@ class _Run:
         }
 
 
-def _read(path: Path, *, strict: bool = False) -> _Run | None:
+def _read(path: Path, *, strict: bool = False) -> Branching | None:
     """Return what is shown of a tape; None for a file that cannot be read, unless `strict`."""
     try:
         with Tape.open(path) as tape:
@@ -103,10 +124,10 @@ def _read(path: Path, *, strict: bool = False) -> _Run | None:
         return None
 
 
-def _run(tape: Tape) -> _Run:
+def _run(tape: Tape) -> Branching:
     at = tape.origin.at if tape.origin else 0
     own = tape.exchanges[at:]
-    return _Run(
+    return Branching(
         tape.path.name,
         tape.origin.name if tape.origin else None,
         at,
@@ -137,7 +158,8 @@ def change_words(tape: Tape) -> str:
     return printable("; ".join(parts)) or f"asked again from {branch.at}"
 
 
-def _drawn(root: _Run, chosen: str, width: int) -> Tree:
+def drawn(root: Branching, chosen: str, width: int) -> Tree:
+    """Return a run and its branches as a tree of lines, the chosen one in bold."""
     from rich.tree import Tree
 
     drawn = Tree(_line(root, chosen, width), guide_style=screen.DIM)
@@ -150,7 +172,7 @@ def _drawn(root: _Run, chosen: str, width: int) -> Tree:
     return drawn
 
 
-def _line(run: _Run, chosen: str, room: int) -> Text:
+def _line(run: Branching, chosen: str, room: int) -> Text:
     """Return a run in one line; the change is shortened if there is little room."""
     from rich.text import Text
 

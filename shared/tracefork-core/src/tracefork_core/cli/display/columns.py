@@ -6,7 +6,7 @@ columns keep their widths after that, and what is longer is cut.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -123,18 +123,30 @@ class Columns:
         """Return a row as one line."""
         return self._line([row[i] for i in self._shown])
 
+    def plain(self, row: Sequence[Cell] | None = None) -> str:
+        """Return a row, or the titles, as one line without styles."""
+        titles = [Cell(column.title) for column in self._columns]
+        shown = titles if row is None else [row[i] for i in self._shown]
+        return "".join(cell.text for cell in self._fitted(shown)).rstrip()
+
     def _line(self, cells: Sequence[Cell]) -> Text:
         from rich.text import Text
 
         line = Text(no_wrap=True, end="")
+        for cell in self._fitted(cells):
+            line.append(cell.text, cell.style)
+        line.rstrip()
+        return line
+
+    def _fitted(self, cells: Sequence[Cell]) -> Iterator[Cell]:
+        """Yield cells that take the widths of their columns, and the gaps between them."""
         for i, (cell, column, width) in enumerate(
             zip(cells, self._columns, self._widths, strict=True)
         ):
-            last = i == len(cells) - 1
-            line.append(_fitted(cell.text, column, width, fills=not last), cell.style)
-            line.append("" if last else _GAP)
-        line.rstrip()
-        return line
+            if i:
+                yield Cell(_GAP)
+            fills = i < len(cells) - 1
+            yield Cell(_fitted(cell.text, column, width, fills=fills), cell.style)
 
 
 def _tells(column: Column, texts: Sequence[str]) -> bool:

@@ -56,7 +56,7 @@ def print_diff(
     shown = [] if stat else [one for one in found.findings if at in (None, one.first, one.second)]
     for one in shown[:_SHOWN]:
         console.print()
-        _print_finding(console, one, None if at is not None else _LINES)
+        print_finding(console, one, None if at is not None else _LINES)
     typed = shlex.join(names)
     if len(shown) > _SHOWN:
         left = figures.several(len(shown) - _SHOWN, "more difference")
@@ -158,7 +158,8 @@ def _print_totals(
         console.print(f"  {name:<{label}}  {before:<{width}}  {after}", soft_wrap=True)
 
 
-def _print_finding(console: Console, one: Finding, most: int | None) -> None:
+def print_finding(console: Console, one: Finding, most: int | None) -> None:
+    """Print what differs in one place, at most so many lines of each part."""
     from rich.text import Text
 
     head = Text(f"{place(one)} ", screen.STRONG).append(title(one), screen.WARN)

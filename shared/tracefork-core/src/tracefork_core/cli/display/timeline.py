@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _MEASURED = 100
 """The rows of a long tape that its columns are measured by."""
-_COLUMNS = (
+COLUMNS = (
     Column("#", right=True, always=True),
     Column("lane", share=0.16, keeps_end=True, is_in_head=True),
     Column("step", share=0.3, keeps_end=True),
@@ -61,7 +61,7 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
     _print_head(console, tape, shown, None if is_long else counting.account)
     if not exchanges:
         return
-    columns = Columns(_COLUMNS, first, console.width)
+    columns = Columns(COLUMNS, first, console.width)
     for line in columns.head():
         console.print(line, soft_wrap=True)
     for row in chain(first, rows):
@@ -164,10 +164,11 @@ def _rows(tape: Tape, counting: Counting) -> Iterator[list[Cell]]:
     """Yield the row of each exchange, and count it."""
     for exchange in tape.exchanges:
         call = model_call(exchange)
-        yield _row(exchange, call, counting.add(exchange, call))
+        yield row(exchange, call, counting.add(exchange, call))
 
 
-def _row(exchange: Exchange, call: ModelCall | None, price: Decimal | None) -> list[Cell]:
+def row(exchange: Exchange, call: ModelCall | None, price: Decimal | None) -> list[Cell]:
+    """Return the cells of an exchange, one for each of `COLUMNS`."""
     model = model_name(call) if call else ""
     return [
         Cell(str(exchange.n)),

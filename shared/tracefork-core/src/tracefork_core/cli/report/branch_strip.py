@@ -37,32 +37,32 @@ def _branch(tape: Tape, at: int, found: Comparison, *, content: bool) -> Branch:
     return Branch(
         at,
         change_words(tape) if content else f"forked at {at}",
-        _cells(tape, at),
+        cells(tape, at),
         [_difference(one, content=content) for one in found.findings],
     )
 
 
-def _cells(tape: Tape, at: int) -> list[Cell]:
+def cells(tape: Tape, at: int) -> list[Cell]:
     """Return one word for each exchange of the branch.
 
     DIVERGED is the first live exchange that asks something else than the parent did in its place.
     """
     before = tape.parent.exchanges if tape.parent else []
     edited = {change.n for change in tape.branch.changes} if tape.branch else set()
-    cells: list[Cell] = []
+    found: list[Cell] = []
     for exchange in tape.exchanges:
         place = exchange.aside.place if exchange.aside.place is not None else exchange.n
         if exchange.n < at or exchange.aside.answered == "recorded":
-            cells.append("FREE")
+            found.append("FREE")
         elif exchange.aside.answered or place in edited:
-            cells.append("EDITED")
-        elif "DIVERGED" in cells or (
+            found.append("EDITED")
+        elif "DIVERGED" in found or (
             place < len(before) and before[place].request == exchange.request
         ):
-            cells.append("LIVE")
+            found.append("LIVE")
         else:
-            cells.append("DIVERGED")
-    return cells
+            found.append("DIVERGED")
+    return found
 
 
 def _difference(finding: Finding, *, content: bool) -> Difference:

@@ -105,6 +105,20 @@ class Conversation:
         return number
 
 
+def asked(call: ModelCall) -> list[Message]:
+    """Return the question of a model call, a message for each piece."""
+    return [Message(_who(message), "in", [_shown(part)]) for message, part in _pieces(call)]
+
+
+def answered(call: ModelCall) -> list[Message]:
+    """Return the answer of a model call, a message for each piece."""
+    return [
+        Message(_who(message), "out", [_shown(part)])
+        for message in call.output
+        for part in message.parts
+    ]
+
+
 def _pieces(call: ModelCall) -> Iterator[_Piece]:
     for part in call.system:
         yield _SYSTEM, part

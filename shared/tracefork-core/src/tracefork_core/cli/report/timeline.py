@@ -61,7 +61,7 @@ class Timeline:
         index.tokens_out.append(_known(usage.output_tokens if usage else None))
         index.cost.append(_UNKNOWN if price is None else round(price * _MILLION))
         index.message.append(message)
-        if (error := _error(exchange, call, content=self._content)) is not None:
+        if (error := error_of(exchange, call, content=self._content)) is not None:
             index.errors[str(exchange.n)] = error
         marks = ["auxiliary"] if exchange.is_auxiliary else []
         if aside.answered:
@@ -88,7 +88,7 @@ def _known(count: int | None) -> int:
     return _UNKNOWN if count is None else count
 
 
-def _error(exchange: Exchange, call: ModelCall | None, *, content: bool) -> str | None:
+def error_of(exchange: Exchange, call: ModelCall | None, *, content: bool) -> str | None:
     """Return the error that an exchange ended with; without content, only its kind."""
     if exchange.failure is not None:
         kind, message = exchange.failure.kind, exchange.failure.message

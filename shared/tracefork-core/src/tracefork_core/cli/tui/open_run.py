@@ -1,0 +1,70 @@
+"""One tape as the view shows it, with what is known about it so far."""
+
+from __future__ import annotations
+
+import shlex
+from functools import cached_property
+from pathlib import Path
+
+from tracefork_core.cli import tape_names
+from tracefork_core.cli.display import figures
+from tracefork_core.cli.tui.marks import Marks
+from tracefork_core.cli.tui.rows import Rows
+from tracefork_core.tape import Exchange, Tape
+
+
+class OpenRun:
+    """A tape that is open, its rows and its marks.
+
+    Raises:
+        TapeError: the tape cannot be read.
+    """
+
+    def __init__(self, path: Path, width: int) -> None:
+        self.path = path
+        self.shown = tape_names.shown(path)
+        self.tape = Tape.open(path)
+        try:
+            self.exchanges: list[Exchange] = self.tape.exchanges
+            self.rows = Rows(self.exchanges, width)
+        except BaseException:
+            self.tape.close()
+            raise
+        self.marks = Marks()
+
+    def close(self) -> None:
+        """Close the tape, once no thread is reading it."""
+        self.tape.close()
+
+    @cached_property
+    def title(self) -> str:
+        """The name of the run, how long it is, and how it ended."""
+        return head(self.tape, self.shown)
+
+    def finding(self) -> str:
+        """Return what the run came to: which step failed and how sure, once its marks are found."""
+        from tracefork_core.cli.report.evidence import finding
+
+        errors = {str(n): self.marks.errors[n] for n in sorted(self.marks.errors)}
+        found = finding(self.tape, self.marks.report, errors, self.shown, content=True)
+        return f"{found.line} {found.more}".rstrip()
+
+    def show(self, n: int) -> str:
+        """Return the command that shows an exchange."""
+        return f"tracefork show {shlex.quote(self.shown)} {n}"
+
+    def fork(self, n: int) -> str:
+        """Return the command that forks at an exchange."""
+        return f"tracefork fork {shlex.quote(self.shown)} --at {n}"
+
+
+def head(tape: Tape, shown: str) -> str:
+    """Return the first line of the screen."""
+    count = figures.several(len(tape.exchanges), "exchange")
+    receipt = tape.receipt
+    if not tape.complete:
+        return f"{shown} · {count} · not closed: cut off, or still recording (r reads it again)"
+    if receipt is None:
+        return f"{shown} · {count}"
+    end = "ended well" if receipt.outcome == "ok" else f"ended with {receipt.outcome}"
+    return f"{shown} · {count} · {figures.duration(receipt.took / 1e9)} · {end}"
