@@ -120,7 +120,7 @@ function Row({ entry, depth }) {
   const failed = entry.outcome !== null && entry.outcome !== "ok";
   const state = failed ? `✗ ${entry.outcome}` : entry.outcome ? "✓ ended well" : STATES[entry.state];
   return html`${depth > 0 && html`<span class="n">${"· ".repeat(depth - 1)}└</span>`}
-    <a class="label" href=${`/run?tape=${encodeURIComponent(entry.name)}`} tabindex="-1">${visible(entry.name)}</a>
+    <span class="label">${visible(entry.name)}</span>
     ${entry.words && html`<span class="tag">${visible(entry.words)}</span>`}
     ${entry.at !== null && html`<span class="lane">leaves its parent at ${entry.at}</span>`}
     <span class="figures">${when} · ${entry.took === null ? "—" : duration(entry.took)} · ${bytes(entry.bytes)}</span>

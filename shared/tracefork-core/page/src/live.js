@@ -9,14 +9,19 @@ import { duration, several, visible } from "./text.js";
 
 /** @typedef {{folder: string, allow_run: boolean}} Served */
 
-const QUIET = 10_000;
 /** Milliseconds without news, after which the page says so. */
+const QUIET = 10_000;
 
 /** @param {{tape: string, served: Served}} props */
 function Run({ tape, served }) {
   const [store] = useState(() => new LiveStore(document, tape));
   const [, redraw] = useState(0);
-  useEffect(() => store.follow(() => redraw((n) => n + 1)), []);
+  useEffect(() => {
+    const changed = () => redraw((n) => n + 1);
+    const leave = store.follow(changed);
+    changed(); // All may have been told before.
+    return leave;
+  }, []);
   const state = store.states[0];
   if (store.report.runs[0]) {
     const head = (/** @type {any} */ props) => html`<${Status} ...${props} served=${served} />`;

@@ -340,7 +340,7 @@ ${X(p.response.text)}`]})),u=await Promise.all(["asked","answered"].map(async(m,
           onpick=${p}
           row=${_=>f`<${Rn} ...${m[_]} />`}
         />`}`}function Rn({entry:t,depth:s}){let e=new Date(t.started??t.modified).toLocaleString(),n=t.outcome!==null&&t.outcome!=="ok",o=n?`✗ ${t.outcome}`:t.outcome?"✓ ended well":zn[t.state];return f`${s>0&&f`<span class="n">${"· ".repeat(s-1)}└</span>`}
-    <a class="label" href=${`/run?tape=${encodeURIComponent(t.name)}`} tabindex="-1">${$(t.name)}</a>
+    <span class="label">${$(t.name)}</span>
     ${t.words&&f`<span class="tag">${$(t.words)}</span>`}
     ${t.at!==null&&f`<span class="lane">leaves its parent at ${t.at}</span>`}
     <span class="figures">${e} · ${t.took===null?"—":H(t.took)} · ${Vt(t.bytes)}</span>
@@ -374,7 +374,7 @@ ${X(p.response.text)}`]})),u=await Promise.all(["asked","answered"].map(async(m,
       ${n?f`<button onClick=${s}>close</button>`:f`<button onClick=${()=>_t("/api/cancel",{job:t.job})}>cancel</button>`}</p>
     <pre ref=${e} tabindex="0">${t.lines.map(o=>`${$(o)}
 `).join("")}</pre>
-  </section>`}var Nn=1e4;function qn({tape:t,served:s}){let[e]=x(()=>new Fe(document,t)),[,n]=x(0);O(()=>e.follow(()=>n(r=>r+1)),[]);let o=e.states[0];return e.report.runs[0]?f`<${Ts} store=${e} head=${jn(i=>f`<${Bn} ...${i} served=${s} />`)} />`:f`<header class="top"><p><a href="/">all runs</a></p>
+  </section>`}var Nn=1e4;function qn({tape:t,served:s}){let[e]=x(()=>new Fe(document,t)),[,n]=x(0);O(()=>{let r=()=>n(l=>l+1),i=e.follow(r);return r(),i},[]);let o=e.states[0];return e.report.runs[0]?f`<${Ts} store=${e} head=${jn(i=>f`<${Bn} ...${i} served=${s} />`)} />`:f`<header class="top"><p><a href="/">all runs</a></p>
     <h1>${$(t)}</h1>
     <p class=${o?.problem?"problem":"quiet"}>${o?.problem?$(o.problem):e.words()}</p></header>`}function jn(t){return x(()=>t)[0]}function Bn({store:t,here:s,go:e,served:n}){let[o,r]=x(!1),[,i]=x(0);O(()=>{let m=setInterval(()=>i(d=>d+1),1e3);return()=>clearInterval(m)},[]);let l=t.states[s.run],a=t.report.runs[s.run].exchanges-1;O(()=>{o&&s.step!==a&&a>=0&&e({step:a,part:"step"},!0)},[o,a,s.step]);let h=l?l.quiet+performance.now()-l.at:0,u=[];return t.lost&&u.push("the server does not answer; trying again"),l?.problem&&u.push($(l.problem)),l?.open&&(u.push(h<Nn?"recording":`not ended, and nothing new for ${H(h)}: it waits, or was killed`),l.in_flight&&u.push(`${k(l.in_flight,"request")} without an end yet`)),l?.left&&u.push(`${k(l.left,"exchange")} still to be read`),f`<div class="live">
     <a href="/">all runs</a>
