@@ -9,5 +9,6 @@ completes command lines in a shell.
 
 `agent` runs the user's agent, `display` prints results. `race`, `calibrate` and `validate` hold
 the code that those commands run in processes of their own, `gate` is `tracefork ci`,
-`modes` are the modes of a replay, `report` makes a page, and `tui` is the terminal view.
+`modes` are the modes of a replay, `report` makes a page, `view` serves it live, and `tui` is the
+terminal view.
 """
