@@ -46,6 +46,7 @@ def words():
         "an-order-of-what-is-not-there": "replay agent.tape agent.py --order 9,0",
         "writes-both-ways": "fork agent.tape agent.py --at 0 --allow-writes --stub-writes",
         "no-such-demo": "demo nosuch",
+        "a-view-without-a-terminal": "tui agent.tape",
     }.items(),
 )
 def test_an_invalid_argument_is_refused_before_anything_runs(

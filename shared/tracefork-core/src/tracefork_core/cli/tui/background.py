@@ -69,7 +69,8 @@ class Background(_Base):
 
         try:
             marks.find(run.tape, run.marks, pause)
-            words = run.finding()
+            found = run.finding()
+            words = f"{found.line} {found.more}".rstrip()
         except TraceforkError as error:
             words = str(error).removeprefix("tracefork: ")
         if not is_stopped():

@@ -5,12 +5,19 @@ from __future__ import annotations
 import shlex
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracefork_core.cli import tape_names
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.tui.marks import Marks
 from tracefork_core.cli.tui.rows import Rows
 from tracefork_core.tape import Exchange, Tape
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.report.document import Finding
+
+_NAME = 32
+"""The most of a name that the first line shows: its end."""
 
 
 class OpenRun:
@@ -41,13 +48,12 @@ class OpenRun:
         """The name of the run, how long it is, and how it ended."""
         return head(self.tape, self.shown)
 
-    def finding(self) -> str:
+    def finding(self) -> Finding:
         """Return what the run came to: which step failed and how sure, once its marks are found."""
         from tracefork_core.cli.report.evidence import finding
 
         errors = {str(n): self.marks.errors[n] for n in sorted(self.marks.errors)}
-        found = finding(self.tape, self.marks.report, errors, self.shown, content=True)
-        return f"{found.line} {found.more}".rstrip()
+        return finding(self.tape, self.marks.report, errors, self.shown, content=True)
 
     def show(self, n: int) -> str:
         """Return the command that shows an exchange."""
@@ -60,10 +66,11 @@ class OpenRun:
 
 def head(tape: Tape, shown: str) -> str:
     """Return the first line of the screen."""
+    shown = shown if len(shown) <= _NAME else f"…{shown[1 - _NAME :]}"
     count = figures.several(len(tape.exchanges), "exchange")
     receipt = tape.receipt
     if not tape.complete:
-        return f"{shown} · {count} · not closed: cut off, or still recording (r reads it again)"
+        return f"{shown} · {count} · not closed: r reads on"
     if receipt is None:
         return f"{shown} · {count}"
     end = "ended well" if receipt.outcome == "ok" else f"ended with {receipt.outcome}"

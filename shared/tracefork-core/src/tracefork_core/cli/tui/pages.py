@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.tui import keys
+from tracefork_core.cli.tui.blame import blame
 from tracefork_core.cli.tui.captured import captured
 from tracefork_core.cli.tui.open_run import OpenRun
 from tracefork_core.cli.tui.transcript import exchange_in_full, question_before, transcript
@@ -105,30 +105,6 @@ def _other(run: OpenRun, exchange: Exchange) -> tuple[Tape, Exchange | None, str
         if (model_call(other) is not None) == is_model:
             return run.tape, other, f"exchange {exchange.n} against exchange {other.n}"
     return run.tape, None, "No exchange before this one in its lane can be compared with it."
-
-
-def blame(run: OpenRun, width: int) -> list[Text]:
-    """Return the finding, and the ranking of the last blame with its intervals."""
-    from tracefork_core.cli.display.blame_report import print_report
-    from tracefork_core.cli.report.evidence import finding
-
-    errors = {str(n): run.marks.errors[n] for n in sorted(run.marks.errors)}
-    report = run.marks.report
-    first = finding(run.tape, report, errors, run.shown, content=True)
-
-    def show(console: Console) -> None:
-        console.print(printable(first.line), style=screen.STRONG)
-        if report is None:
-            console.print(printable(first.more))
-            if not first.sure:
-                console.print("No blame was run.")
-            command = f"tracefork blame {shlex.quote(run.shown)} --oracle …"
-            console.print(f"next: {command}", style=screen.DIM, soft_wrap=True)
-        else:
-            console.print(f"{first.sure}")
-            print_report(console, report)
-
-    return captured(width, show)
 
 
 def tree(run: OpenRun, width: int, folder: Path | None) -> list[Text]:
