@@ -43,8 +43,8 @@ def blame(run: OpenRun, width: int) -> list[Text]:
 
 def _ranking(report: Report) -> Iterator[tuple[str, str]]:
     """Yield a line for each exchange, the likeliest first, and its style."""
+    from tracefork_core.blaming.ranking import ranking
     from tracefork_core.blaming.report import interval_words
-    from tracefork_core.cli.report.evidence import ranking
 
     ranked = ranking(report)
     yield "  how likely  effect              exchange", screen.DIM
