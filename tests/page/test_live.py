@@ -165,6 +165,19 @@ def test_a_command_is_shown_confirmed_and_run(live: Page, viewed: Viewed) -> Non
     expect(live.locator(".job")).to_have_count(0)
 
 
+def test_two_runs_are_compared(live: Page, viewed: Viewed) -> None:
+    """Chosen on the page of one of them."""
+    tracefork(viewed.folder, "record", "-o", "one.tape", "writing.py")
+    (viewed.folder / "writing.py").write_text(WRITING.replace("first", "other"))
+    tracefork(viewed.folder, "record", "-o", "two.tape", "writing.py")
+    live.goto(viewed.address.replace("/?", "/run?tape=one.tape&"))
+    live.get_by_label("compare with").select_option("two.tape")
+    expect(live.locator(".strip").last).to_contain_text("0 DIFFERS")
+    expect(live.locator(".strip").last).to_contain_text("1 SAME")
+    live.locator(".strip summary").first.click()
+    expect(live.locator(".strip del, .strip ins").first).to_be_visible()
+
+
 def test_hostile_names_and_tapes_run_nothing(live: Page, viewed: Viewed) -> None:
     """A name of a file is text, like all that a tape holds."""
     tracefork(viewed.folder, "record", "-o", "fine.tape", "writing.py")

@@ -12,9 +12,9 @@ import { duration, several, visible } from "./text.js";
 /** Milliseconds without news, after which the page says so. */
 const QUIET = 10_000;
 
-/** @param {{tape: string, served: Served}} props */
-function Run({ tape, served }) {
-  const [store] = useState(() => new LiveStore(document, tape));
+/** @param {{tape: string, other: string | null, served: Served}} props */
+function Run({ tape, other, served }) {
+  const [store] = useState(() => new LiveStore(document, tape, other));
   const [, redraw] = useState(0);
   useEffect(() => {
     const changed = () => redraw((n) => n + 1);
@@ -67,6 +67,10 @@ function Status({ store, here, go, served }) {
     if (state.in_flight) words.push(`${several(state.in_flight, "request")} without an end yet`);
   }
   if (state?.left) words.push(`${several(state.left, "exchange")} still to be read`);
+  const compare = (/** @type {any} */ event) => {
+    const words = new URLSearchParams({ tape: store.tape, with: event.target.value });
+    location.assign(`/run?${words}#view=branches`);
+  };
   return html`<div class="live">
     <a href="/">all runs</a>
     <span role="status" class=${store.lost || state?.problem ? "problem" : ""}>${words.join(" · ")}</span>
@@ -76,6 +80,13 @@ function Status({ store, here, go, served }) {
       html`<label><input type="checkbox" checked=${following}
         onChange=${(/** @type {any} */ event) => setFollowing(event.target.checked)} /> follow</label>`
     }
+    ${
+      store.others.length > 0 &&
+      html`<label>compare with <select onChange=${compare}>
+        <option value="">…</option>
+        ${store.others.map((name) => html`<option value=${name}>${visible(name)}</option>`)}
+      </select></label>`
+    }
     ${served.allow_run && html`<${Jobs} tape=${store.names[here.run]} step=${here.step} />`}
   </div>`;
 }
@@ -84,8 +95,9 @@ const main = document.getElementById("page");
 if (main) {
   /** @type {Served} */
   const served = JSON.parse(document.getElementById("view")?.textContent ?? "{}");
-  const tape = new URLSearchParams(location.search).get("tape");
+  const words = new URLSearchParams(location.search);
+  const tape = words.get("tape");
   main.replaceChildren();
   const page = tape === null ? FolderList : Run;
-  render(html`<${page} tape=${tape} served=${served} />`, main);
+  render(html`<${page} tape=${tape} other=${words.get("with")} served=${served} />`, main);
 }

@@ -53,12 +53,14 @@ export function grown(index, growth, base) {
 }
 
 export class LiveStore extends Store {
-  /** @param {Document} page @param {string} tape */
-  constructor(page, tape) {
+  /** @param {Document} page @param {string} tape @param {string | null} other */
+  constructor(page, tape, other) {
     super(page, { format: 1, tracefork: "", content: true, runs: [], title: tape, place: "" });
     this.tape = tape;
     /** The names of the runs' tapes. @type {string[]} */
     this.names = [];
+    /** Tapes of the folder that are not on this page. @type {string[]} */
+    this.others = [];
     /** @type {State[]} */
     this.states = [];
     /** @type {Index[]} */
@@ -67,7 +69,8 @@ export class LiveStore extends Store {
     this.lost = false;
     /** @type {Set<() => void>} */
     this.followers = new Set();
-    const events = new EventSource(`/api/run?tape=${encodeURIComponent(tape)}`);
+    const beside = other ? `&with=${encodeURIComponent(other)}` : "";
+    const events = new EventSource(`/api/run?tape=${encodeURIComponent(tape)}${beside}`);
     events.onopen = () => {
       this.lost = false;
       this.states = [];
@@ -78,7 +81,13 @@ export class LiveStore extends Store {
       this.tell();
     };
     events.addEventListener("runs", ({ data }) => {
-      this.names = JSON.parse(data);
+      ({ runs: this.names, others: this.others } = JSON.parse(data));
+      this.tell();
+    });
+    events.addEventListener("compared", ({ data }) => {
+      const { number, branch } = JSON.parse(data);
+      if (branch) this.report.runs[number] = { ...this.report.runs[number], branch };
+      this.tell();
     });
     events.addEventListener("growth", ({ data }) => {
       const { number, growth } = JSON.parse(data);

@@ -136,6 +136,23 @@ def test_a_finished_run_comes_with_its_branches(shell: Shell, viewing: Viewer) -
     same_as_report(run, shell, "agent.html", 1)
 
 
+def test_two_runs_are_compared(shell: Shell, viewing: Viewer) -> None:
+    """They come side by side, with the differences that `tracefork diff` finds."""
+    for name, words in {"a.tape": ("one", "two"), "b.tape": ("one", "three")}.items():
+        assert shell.tracefork("record", "-o", name, "agent.py", "--", *words).exit == 0
+    with viewing.run("a.tape", **{"with": "b.tape"}) as run:
+        run.until(lambda run: run.compared is not None)
+        assert run.names == ["a.tape", "b.tape"]
+    assert run.compared is not None
+    assert run.compared["number"] == 1
+    assert run.compared["branch"]["cells"] == ["SAME", "DIFFERS"]
+    (found,) = run.compared["branch"]["findings"]
+    diff = shell.tracefork("diff", "a.tape", "b.tape", "--json").document
+    assert found["kind"] == diff["findings"][0]["kind"]
+    missing = viewing.client.get("/api/run", params={"tape": "a.tape", "with": "../b.tape"})
+    assert missing.status_code == 404
+
+
 def test_a_killed_recording_stays_readable(shell: Shell, viewing: Viewer) -> None:
     """Its rows are there, and the page does not say that it ended."""
     shell.write("pair.py", PAIR)

@@ -16,7 +16,7 @@ import httpx2
 
 from .conftest import Shell
 
-COLUMNS = ("kind", "label", "gist", "lane", "step", "took", "tokens_in", "message")
+COLUMNS = ("kind", "label", "gist", "lane", "step", "started", "took", "tokens_in", "message")
 
 
 class Viewer:
@@ -56,9 +56,9 @@ class Viewer:
         return self.process.returncode, said
 
     @contextmanager
-    def run(self, tape: str) -> Iterator[Growing]:
+    def run(self, tape: str, **more: str) -> Iterator[Growing]:
         """Follow a run, as the page does."""
-        with self.client.stream("GET", "/api/run", params={"tape": tape}) as response:
+        with self.client.stream("GET", "/api/run", params={"tape": tape} | more) as response:
             assert response.status_code == 200, response.read()
             yield Growing(events(response))
 
@@ -82,13 +82,16 @@ class Growing:
         self.names: list[str] = []
         self.growths: dict[int, dict[str, Any]] = {}
         self.indices: dict[int, dict[str, Any]] = {}
+        self.compared: dict[str, Any] | None = None
 
     def until(self, there: Callable[[Growing], bool]) -> None:
         """Read events until something is there."""
         while not there(self):
             name, data = next(self._told)
             if name == "runs":
-                self.names = data
+                self.names = data["runs"]
+            elif name == "compared":
+                self.compared = data
             else:
                 self._grow(data["number"], data["growth"])
 

@@ -144,6 +144,12 @@ class Growing:
                 problem=self._problem,
             )
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of it was read, and no more will come."""
+        with self._lock:
+            return self._tape is not None and self._tape.complete and not self._left
+
     def part(self, name: str) -> bytes | None:
         """Return a packed part; None if it is not there, or not any more."""
         with self._lock:
@@ -187,7 +193,8 @@ class Growing:
             return
         exchanges, first = tape.exchanges, self._first
         blocks = self._blocks
-        if blocks is None:
+        if blocks is None or not self._rows:
+            # Times count from the first exchange, which may not have been there at the last look.
             began = exchanges[0].aside.started if exchanges else 0
             shown = tape_names.shown(self.path)
             blocks = self._blocks = Blocks(

@@ -6,18 +6,24 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from tracefork_core.cli.report import branch_strip
+from tracefork_core.cli.report.document import Branch
 from tracefork_core.cli.report.page import live_page
 from tracefork_core.cli.view.door import PAGES
 from tracefork_core.cli.view.events import stream
 from tracefork_core.cli.view.folder import Entry, Folder
 from tracefork_core.cli.view.growing import Growing, Seen
 from tracefork_core.cli.view.shelf import Shelf
+from tracefork_core.comparing.diff import diff
+from tracefork_core.errors import TraceforkError
+from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 _POLL = 0.1
 """Seconds between two looks at files of which nothing new was read."""
+_OTHERS = 500
+"""Runs that a page offers to compare with."""
 _RARELY = 1.0
 """Seconds between two looks at a folder."""
 
@@ -75,26 +83,35 @@ class Server:
     async def _run(self, request: Request) -> Response:
         name = request.query_params.get("tape", "")
         await asyncio.to_thread(self._folder.look)
-        if self._folder.find(name) is None:
+        other = request.query_params.get("with")
+        if self._folder.find(name) is None or (other and self._folder.find(other) is None):
             return PlainTextResponse(
                 f"tracefork: there is no tape of that name in {self._folder.path}.\n", 404
             )
-        return stream(self._rows(name))
+        return stream(self._rows(name, other))
 
-    async def _rows(self, name: str) -> AsyncIterator[tuple[str, object]]:
-        """Yield what is new of a run, of its parents and of its branches."""
+    async def _rows(self, name: str, other: str | None) -> AsyncIterator[tuple[str, object]]:
+        """Yield what is new of a run, of its parents and of its branches.
+
+        `other` is a run to compare it with, once both have ended.
+        """
+        comparing = other is not None and other != name
         with ExitStack() as stack:
             runs: dict[str, tuple[Growing, Seen]] = {}
             looked = 0.0
+            said: dict[str, list[str]] = {}
             while True:
                 if time.monotonic() - looked > _RARELY:
                     looked = time.monotonic()
                     await asyncio.to_thread(self._folder.look)
-                    names = self._folder.family(name)
-                    for one in names:
-                        if one not in runs and (path := self._folder.find(one)) is not None:
-                            runs[one] = stack.enter_context(self._shelf.lent(path)), Seen()
-                            yield "runs", list(runs)
+                    names = [*self._folder.family(name), *([other] if other else [])]
+                    new = {one: path for one in names if (path := self._folder.find(one))}
+                    for one in [it for it in new if it not in runs]:
+                        runs[one] = stack.enter_context(self._shelf.lent(new[one])), Seen()
+                    others = [one for one in self._folder.entries() if one not in runs][:_OTHERS]
+                    if (told := {"runs": list(runs), "others": others}) != said:
+                        said = told
+                        yield "runs", told
                 news = False
                 for number, (one, (growing, seen)) in enumerate([*runs.items()]):
                     more = await asyncio.to_thread(growing.look)
@@ -103,6 +120,16 @@ class Server:
                     if growth is not None:
                         yield "growth", {"number": number, "growth": growth}
                     news = news or more
+                if (
+                    comparing
+                    and other in runs
+                    and all(runs[one][0].has_ended for one in (name, other))
+                ):
+                    comparing = False
+                    found = await asyncio.to_thread(
+                        _compared, runs[name][0].path, runs[other][0].path
+                    )
+                    yield "compared", {"number": [*runs].index(other), "branch": found}
                 if not news:
                     await asyncio.sleep(_POLL)
                     yield "", None
@@ -120,3 +147,13 @@ class Server:
         if part is None:
             return PlainTextResponse("tracefork: this part was replaced; ask again.\n", 410)
         return Response(part, media_type="text/plain")
+
+
+def _compared(first: Path, second: Path) -> Branch | None:
+    """Return how the second run differs from the first; None if one of them cannot be read."""
+    try:
+        with Tape.open(first) as one, Tape.open(second) as two:
+            is_branch = two.needs[:1] == [first.name]
+            return branch_strip.compared(two, first.name, diff(one, two), is_branch=is_branch)
+    except TraceforkError:
+        return None
