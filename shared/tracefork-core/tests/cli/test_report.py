@@ -135,6 +135,40 @@ def test_a_page_of_a_difference_opens_at_the_first(talked: Shell) -> None:
     assert Read(Path(same.document["report"])).report["place"] == "run=1&step=0&view=branches"
 
 
+LANES = """\
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx2
+
+client = httpx2.Client(verify=False)
+
+def ask(messages):
+    body = {"model": "m", "messages": messages}
+    answer = client.post(os.environ["PROVIDER"] + "/v1/chat/completions", json=body).json()
+    return answer["choices"][0]["message"]["content"]
+
+with ThreadPoolExecutor(1) as pool:
+    found = pool.submit(ask, [{"role": "user", "content": "Look it up, please."}]).result()
+history = [{"role": "user", "content": found}]
+for n in range(3):
+    history.append({"role": "assistant", "content": ask(history)})
+    history.append({"role": "user", "content": f"And {n}?"})
+"""
+
+
+def test_a_repeated_answer_is_one_edge(shell: Shell, provider: ProviderServer) -> None:
+    """It leads to the exchange that repeated it first: those after it send the same history."""
+    shell.environment["PROVIDER"] = provider.url
+    shell.write("agent.py", LANES)
+    assert shell.tracefork("record", "agent.py").exit == 0
+    assert shell.tracefork("report", "agent.tape").exit == 0
+    read = Read(shell.folder / "agent.html")
+    edges = read.part(read.report["runs"][0]["index"])["edges"]
+    repeats = [edge for edge in edges if edge["rule"] == "repeats the answer"]
+    assert [(edge["from"], edge["to"]) for edge in repeats] == [(0, 1)]
+
+
 def test_a_folder_is_one_page(talked: Shell) -> None:
     """A file that is no tape is named, and left out."""
     (talked.folder / "broken.tape").write_bytes(b"no tape")

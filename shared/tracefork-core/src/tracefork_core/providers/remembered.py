@@ -12,14 +12,19 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tracefork_core.providers.call import Message
 from tracefork_core.providers.lenient import Json, parse
 
 _MOST = 4_096
 _LARGEST = 16 * 1024
 """Bytes of the longest text that is kept decoded: all of them take some 100 MB at most."""
+_ARRAYS = 8
+"""How many arrays of each name are kept: one for each conversation that takes turns with others."""
 _SPLIT = frozenset({"messages", "input", "contents", "tools"})
 _T = TypeVar("_T")
 
+_begun: dict[str, list[tuple[bytes, list[Json]]]] = {}
+"""The arrays that were decoded last, by name: the bytes up to the bracket, and the values."""
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -59,10 +64,34 @@ class _Kept(dict[str, Json]):
         self.results: dict[Callable[..., Any], Any] = {}
 
 
+def added(before: tuple[Message, ...], after: tuple[Message, ...]) -> tuple[Message, ...] | None:
+    """Return the messages that a question adds to the one before; None if it is another one.
+
+    Messages that were decoded before are the same objects, so that this takes no time.
+    """
+    return after[len(before) :] if after[: len(before)] == before else None
+
+
 def _field(name: str, raw: bytes) -> Json:
     if name in _SPLIT and raw.startswith(b"["):
-        return [_element(bytes(element)) for element in _elements(raw)]
+        return _array(name, raw)
     return _element(raw)
+
+
+def _array(name: str, raw: bytes) -> list[Json]:
+    """Decode an array; if it starts with all of an array that was decoded last, only the rest."""
+    begun = _begun.setdefault(name, [])
+    for n, (start, known) in enumerate(begun):
+        if raw.startswith(start) and (rest := raw[len(start) :].lstrip()).startswith(b","):
+            found = known + [_element(bytes(one)) for one in _elements(b"[" + rest[1:])]
+            del begun[n]
+            break
+    else:
+        found = [_element(bytes(one)) for one in _elements(raw)]
+    if found and len(raw) <= _LARGEST * _ARRAYS:
+        begun.insert(0, (raw[:-1].rstrip(), found))
+        del begun[_ARRAYS:]
+    return list(found)
 
 
 def _element(raw: bytes) -> Json:

@@ -27,7 +27,9 @@ from pathlib import Path
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.contract import TOOL
 from tracefork_core.providers import Json, ModelCall, ToolCallPart, ToolCallResponsePart, is_bounded
+from tracefork_core.providers.call import Message
 from tracefork_core.providers.decode import model_call, tool_use
+from tracefork_core.providers.remembered import added
 from tracefork_core.tape import Exchange, Tape
 
 _CHANGED = re.compile(r"\W+")
@@ -66,6 +68,14 @@ class _Called:
         return exchange.lane == lane or exchange.lane.startswith(f"{lane}/")
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The last question of a lane, and the ids of the results in it."""
+
+    messages: tuple[Message, ...] = ()
+    results: set[str | None] = field(default_factory=set)
+
+
 @dataclass(slots=True)
 class ToolCalls:
     """The calls of tools in a run. Give it each exchange in its order."""
@@ -73,24 +83,27 @@ class ToolCalls:
     _calls: list[_Called] = field(default_factory=list)
     _open: list[_Called] = field(default_factory=list)
     _lines_of_no_tool: set[str | None] = field(default_factory=set)
+    _asked: dict[str, _Asked] = field(default_factory=dict)
 
     def copy(self) -> ToolCalls:
         """Return a copy that goes on by itself."""
         twins = {id(called): copy(called) for called in self._calls}
         still_open = [twins[id(called)] for called in self._open]
-        return ToolCalls([*twins.values()], still_open, self._lines_of_no_tool.copy())
+        return ToolCalls(
+            [*twins.values()], still_open, self._lines_of_no_tool.copy(), self._asked.copy()
+        )
 
     def add(self, exchange: Exchange, call: ModelCall | None) -> None:
         """Add the next exchange, and what it is as a model call."""
         if exchange.is_auxiliary or not exchange.has_bodies:
             return
         steps = {_plain(step.name) for step in exchange.steps if step.kind in _TOOL_STEPS}
-        for called in self._open:
+        for called in self._open if steps else ():
             called.is_taped = called.is_taped or _plain(called.part.name) in steps
         if call is None:
             self._tape(exchange)
             return
-        self._answer(call)
+        self._answer(call, exchange.lane)
         parts = call.tool_calls
         demanded = _is_demanded(call.parameters)
         new = [_Called(exchange, part, len(parts) == 1, demanded) for part in parts]
@@ -102,10 +115,14 @@ class ToolCalls:
         """The calls that are not on the tape, each with the exchange that holds it."""
         return [(one.exchange, one.part) for one in self._calls if one.is_untaped]
 
-    def _answer(self, call: ModelCall) -> None:
+    def _answer(self, call: ModelCall, lane: str) -> None:
         """Note the results that a question brings."""
-        parts = [part for message in call.input for part in message.parts]
-        ids = {part.id for part in parts if isinstance(part, ToolCallResponsePart)}
+        before = self._asked.get(lane, _Asked())
+        new = added(before.messages, call.input)
+        parts = [part for message in (call.input if new is None else new) for part in message.parts]
+        brought = {part.id for part in parts if isinstance(part, ToolCallResponsePart)}
+        ids = brought if new is None else before.results | brought
+        self._asked[lane] = _Asked(call.input, ids)
         answered = [one for one in self._open if one.part.id in ids]
         for one in answered:
             one.is_answered = True

@@ -27,6 +27,7 @@ from tracefork_core.providers import (
 from tracefork_core.providers import (
     Message as Spoken,
 )
+from tracefork_core.providers.remembered import added
 from tracefork_core.tape import Exchange
 
 _UTF8 = ("utf-8", "backslashreplace")
@@ -48,10 +49,9 @@ class Asked:
 
 @dataclass(slots=True)
 class _Question:
-    """The last question of a conversation: its exchange, its pieces and their numbers."""
+    """The last question of a conversation: its exchange, and the numbers of its pieces."""
 
     n: int
-    pieces: list[_Piece]
     numbers: list[int]
     call: ModelCall
 
@@ -76,17 +76,17 @@ class Conversation:
         self.new = []
         if call is None:
             return Asked()
-        pieces = list(_pieces(call))
-        first = _encode([pieces[0][0].role, _shown(pieces[0][1])]) if pieces else b""
-        key = exchange.lane, first
+        first = next(_pieces(call), None)
+        start = b"" if first is None else _encode([first[0].role, _shown(first[1])])
+        key = exchange.lane, start
         before = self._questions.get(key)
-        keep = 0 if before is None else _same(pieces, before.pieces)
+        keep, new = _new(call, before)
         kept = [] if before is None else before.numbers[:keep]
-        messages = [self._number(message, part, "in") for message, part in pieces[keep:]]
+        messages = [self._number(message, part, "in") for message, part in new]
         answer = [
             self._number(message, part, "out") for message in call.output for part in message.parts
         ]
-        self._questions[key] = _Question(exchange.n, pieces, kept + messages, call)
+        self._questions[key] = _Question(exchange.n, kept + messages, call)
         same = before is not None and _sets(before.call) == _sets(call)
         settings = None if same else _settings(call) if self.content else ""
         return Asked(-1 if before is None else before.n, keep, messages, answer, settings)
@@ -117,6 +117,20 @@ def answered(call: ModelCall) -> list[Message]:
         for message in call.output
         for part in message.parts
     ]
+
+
+def _new(call: ModelCall, before: _Question | None) -> tuple[int, list[_Piece]]:
+    """Return how many pieces of a question were in the one before, and the others."""
+    if before is None:
+        return 0, list(_pieces(call))
+    if call.system == before.call.system:
+        messages = added(before.call.input, call.input)
+        if messages is not None:
+            new = [(message, part) for message in messages for part in message.parts]
+            return len(before.numbers), new
+    pieces = list(_pieces(call))
+    keep = _same(pieces, list(_pieces(before.call)))
+    return keep, pieces[keep:]
 
 
 def _pieces(call: ModelCall) -> Iterator[_Piece]:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from tracefork_core.cli.report.document import Edge
 from tracefork_core.exchange.contract import AFTER
 from tracefork_core.providers import ModelCall, TextPart
-from tracefork_core.providers.call import ToolCallResponsePart
+from tracefork_core.providers.call import Message, ToolCallResponsePart
+from tracefork_core.providers.remembered import added
 from tracefork_core.tape import Exchange, StepRecord, Tape
 
 STARTED = "started here"
@@ -34,6 +35,7 @@ class Edges:
         self._ends: dict[str, int] = {}
         self._lanes: dict[str, int] = {}
         self._answers: dict[str, tuple[int, str]] = {}
+        self._asked: dict[str, tuple[Message, ...]] = {}
         self._known: set[tuple[int, int]] = set()
         self.meet(tape.steps)
 
@@ -59,8 +61,10 @@ class Edges:
             self._follow(exchange, call)
 
     def _follow(self, exchange: Exchange, call: ModelCall) -> None:
-        """Find the answers of other lanes in a question, and keep its own answer."""
-        for message in call.input:
+        """Find the answers of other lanes in what a question adds, and keep its own answer."""
+        new = added(self._asked.get(exchange.lane, ()), call.input)
+        self._asked[exchange.lane] = call.input
+        for message in call.input if new is None else new:
             for part in message.parts:
                 text = part.content if isinstance(part, TextPart) else None
                 if isinstance(part, ToolCallResponsePart) and isinstance(part.response, str):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 
 import msgspec
 
@@ -13,17 +15,18 @@ _LEVEL = 6
 
 
 class Parts:
-    """The packed parts of a page, in order."""
+    """The packed parts of a page, in order.
+
+    A thread packs them: meanwhile, zlib leaves the interpreter to the one that reads the tape.
+    """
 
     def __init__(self, prefix: str = "p") -> None:
         self._prefix = prefix
-        self._packed: list[bytes] = []
+        self._packed: list[Future[bytes]] = []
 
     def add(self, value: msgspec.Struct) -> str:
         """Pack a document, and return the id of its part."""
-        packing = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
-        packed = packing.compress(msgspec.json.encode(value)) + packing.flush()
-        self._packed.append(base64.b64encode(packed))
+        self._packed.append(_packer().submit(_packed, msgspec.json.encode(value)))
         return f"{self._prefix}{len(self._packed) - 1}"
 
     def get(self, name: str) -> bytes | None:
@@ -31,8 +34,18 @@ class Parts:
         number = name.removeprefix(self._prefix)
         if name == number or not (number.isascii() and number.isdecimal()):
             return None
-        return self._packed[int(number)] if int(number) < len(self._packed) else None
+        return self._packed[int(number)].result() if int(number) < len(self._packed) else None
 
     def __iter__(self) -> Iterator[tuple[str, bytes]]:
         """Yield the id and the text of each part."""
-        return ((f"{self._prefix}{i}", packed) for i, packed in enumerate(self._packed))
+        return ((f"{self._prefix}{i}", one.result()) for i, one in enumerate(self._packed))
+
+
+@cache
+def _packer() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="packing")
+
+
+def _packed(data: bytes) -> bytes:
+    packing = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
+    return base64.b64encode(packing.compress(data) + packing.flush())
