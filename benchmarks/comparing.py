@@ -49,12 +49,12 @@ def compare(recorder: Recorder, many: int, folder: str) -> Samples:
     """Compare a run with four others."""
     found: Samples = {name: [] for name in (_READ, *_CHANGES)}
     first = Path(folder).with_name(f"{Path(folder).name}-first.tape")
-    _write(first, _questions(many, 0))
+    _write(first, questions(many, 0))
     middle = many // 2
     for change in _CHANGES:
-        items = list(_questions(many, int(change == "all ids new")))
+        items = list(questions(many, int(change == "all ids new")))
         if change == "one more":
-            items.insert(middle, next(_questions(1, 2)))
+            items.insert(middle, next(questions(1, 2)))
         elif change == "one less":
             del items[middle]
         elif change == "one word":
@@ -76,7 +76,8 @@ def compare(recorder: Recorder, many: int, folder: str) -> Samples:
     return found
 
 
-def _questions(many: int, series: int) -> Iterator[tuple[bytes, bytes]]:
+def questions(many: int, series: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield questions to a model and their answers, as bodies."""
     for n in range(many):
         text = f"What is {n} squared?" if series < 2 else "What is that?"
         asked = {"model": "gpt-5-mini", "messages": [{"role": "user", "content": text}]}

@@ -43,6 +43,7 @@ MEASUREMENTS = (
     "tape_size",
     "tape_access",
     "comparing",
+    "viewing",
     "gate",
     "checkpoints",
     "forks",

@@ -20,13 +20,13 @@ class Parts:
     A thread packs them: meanwhile, zlib leaves the interpreter to the one that reads the tape.
     """
 
-    def __init__(self, prefix: str = "p") -> None:
-        self._prefix = prefix
+    def __init__(self, prefix: str = "p", level: int = _LEVEL) -> None:
+        self._prefix, self._level = prefix, level
         self._packed: list[Future[bytes]] = []
 
     def add(self, value: msgspec.Struct) -> str:
         """Pack a document, and return the id of its part."""
-        self._packed.append(_packer().submit(_packed, msgspec.json.encode(value)))
+        self._packed.append(_packer().submit(_packed, msgspec.json.encode(value), self._level))
         return f"{self._prefix}{len(self._packed) - 1}"
 
     def get(self, name: str) -> bytes | None:
@@ -46,6 +46,6 @@ def _packer() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="packing")
 
 
-def _packed(data: bytes) -> bytes:
-    packing = zlib.compressobj(_LEVEL, wbits=-zlib.MAX_WBITS)
+def _packed(data: bytes, level: int) -> bytes:
+    packing = zlib.compressobj(level, wbits=-zlib.MAX_WBITS)
     return base64.b64encode(packing.compress(data) + packing.flush())

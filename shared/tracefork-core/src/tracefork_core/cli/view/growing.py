@@ -210,7 +210,7 @@ class Growing:
             at += 1
         self._rows, self._left = at - first, landed - at
         self._in_flight = sum(map(_is_open, exchanges[landed:]))
-        parts = Parts(f"t{self._recording}-{self._look}-")
+        parts = Parts(f"t{self._recording}-{self._look}-", level=1)
         tail = blocks.ahead(parts)
         if not self._left:
             for exchange in exchanges[landed:]:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from tracefork_core.cli.view.running import Running
 
-_POLL = 0.1
-"""Seconds between two looks at files of which nothing new was read."""
+_POLL = 0.04
+"""Seconds between two looks at the files of runs: what was committed is to be seen at once."""
 _OTHERS = 500
 """Runs that a page offers to compare with."""
 _RARELY = 1.0
