@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from .conftest import LONG, opened
+from .conftest import LONG, opened, tracefork
 
 
 def at(page: Page, n: int) -> None:
@@ -122,15 +122,29 @@ def test_d_on_a_branch_compares_with_its_parent(page: Page, blamed: Path) -> Non
     expect(page.locator(".exchange .pane")).to_contain_text("beside exchange 0:")
 
 
-@pytest.mark.parametrize("key", ["y", "f"])
-def test_a_key_copies_the_command(page: Page, long: Path, key: str) -> None:
-    """The clipboard has it."""
+@pytest.mark.parametrize(
+    ("keys", "command", "code"),
+    [
+        ("y", "show ticket.1.tape 2", 0),
+        ("f", "fork ticket.1.tape --at 2", None),
+        ("dy", "show ticket.1.tape 2 --against ticket.tape 2", 1),
+        ("kdy", "show ticket.1.tape 1 --against ticket.tape 1", 0),
+    ],
+)
+def test_a_key_copies_the_command(
+    page: Page, blamed: Path, keys: str, command: str, code: int | None
+) -> None:
+    """The clipboard has it. What shows works, and exits with 1 if two questions differ."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    opened(page, long, "#step=5")
-    page.keyboard.press(key)
-    command = {"y": "tracefork show long.tape 5", "f": "tracefork fork long.tape --at 5"}[key]
-    expect(page.locator(".note")).to_have_text(f"copied: {command}")
-    assert page.evaluate("navigator.clipboard.readText()") == command
+    opened(page, blamed, "#run=1&step=2")
+    expect(page.locator(".row.current")).to_be_visible()
+    for key in keys:
+        page.keyboard.press(key)
+    expect(page.locator(".note")).to_have_text(f"copied: tracefork {command}")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"tracefork {command}"
+    if code is not None:
+        assert tracefork(blamed.parent, *copied.split()[1:], code=code)
 
 
 @pytest.mark.parametrize("by", ["key", "button"])

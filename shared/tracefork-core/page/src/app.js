@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { About } from "./about.js";
 import { BlamePanel } from "./blame.js";
 import { Branches } from "./branches.js";
+import { forking, showing } from "./commands.js";
 import { Conversation } from "./conversation.js";
 import { ExchangePanel } from "./exchange.js";
 import { Finding } from "./finding.js";
@@ -93,12 +94,8 @@ export function App({ store, head }) {
     const good = await copied(command);
     setNote(good ? { words: `copied: ${command}`, command: "" } : { words: "", command });
   };
-  const quoted = () => {
-    const { name } = runs[now.current.run];
-    return /[^\w./-]/.test(name) ? `'${name.replaceAll("'", "'\\''")}'` : name;
-  };
-  const fork = () => `tracefork fork ${quoted()} --at ${now.current.step}`;
-  const command = () => `tracefork show ${quoted()} ${now.current.step}`;
+  const fork = () => forking(runs, now.current);
+  const command = () => showing(runs, now.current);
 
   useKeys({
     j: () => walk(1),

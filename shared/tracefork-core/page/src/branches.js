@@ -46,7 +46,7 @@ export function Branches({ runs, run, step, onrun }) {
           <small> ${one.branch ? visible(one.branch.words) : "the run itself"} · ${visible(one.outcome.words)}</small></h3>
         <ol class="film">
           ${cells.slice(0, DRAWN).map(
-            ({ n, word, more }) => html`<li key=${n} class=${word.toLowerCase()}>
+            ({ n, word, more }) => html`<li key=${n} class=${`cell-${word.toLowerCase()}`}>
               <button aria-current=${i === run && n === step ? "true" : null} onClick=${() => onrun(i, n)}>${n} ${word}</button>
               ${more > 0 && html`<small> … ${more.toLocaleString("en")} more …</small>`}</li>`,
           )}

@@ -1,7 +1,8 @@
 // How one exchange differs from another: what was asked, and what came back.
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";
-import { Long, pretty, Problem, useLoaded } from "./parts.js";
+import { showing } from "./commands.js";
+import { Command, Long, pretty, Problem, useLoaded } from "./parts.js";
 import { several, visible } from "./text.js";
 
 /** @typedef {import("./store.js").Store} Store */
@@ -27,6 +28,7 @@ export function Difference({ store, here }) {
     ${!value && !error && html`<p class="quiet">comparing…</p>`}
     ${value && value.same > 0 && html`<p class="quiet">${several(value.same, "earlier message")} equal in both</p>`}
     ${value?.sides.map((side) => html`<h3>${side.name}</h3><${Changes} key=${`${step}/${other}/${side.name}`} side=${side} />`)}
+    <${Command} command=${showing(store.report.runs, here)} />
   </div>`;
 }
 

@@ -10,7 +10,7 @@ const KEYS = [
   [":", "go to an exchange, a view, a run or a command"],
   ["d", "difference from the parent's exchange, or from the one before"],
   ["f", "copy the command that forks here"],
-  ["y", "copy the command that shows this exchange"],
+  ["y", "copy the command that shows this exchange, or this difference"],
   ["t c l $ b a", "timeline, conversation, lanes, flame graph, branches, about"],
   ["?", "this help"],
 ];
