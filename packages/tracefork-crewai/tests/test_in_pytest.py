@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from adapters.suites import ASYNCIO, recorded_and_replayed
 
+pytestmark = pytest.mark.many_processes
+
 TESTS = """
 import os, pytest
 from crewai import LLM, Agent, Crew, Task

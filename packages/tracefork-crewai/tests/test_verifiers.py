@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from adapters.hybrid import check_only_the_verifier_runs_again, marks
+
+pytestmark = pytest.mark.many_processes
 
 AGENT = """
 import os

@@ -143,6 +143,7 @@ def test_recording_uses_the_shared_cache(run: Run, tape: Path, server: ProviderS
     assert len(server.requests) == 1  # The cache is as it was.
 
 
+@pytest.mark.many_processes
 def test_forks_of_blame_are_not_answered_by_a_cache(
     model: Callable[..., Any], tape: Path, server: ProviderServer
 ) -> None:
@@ -199,6 +200,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.many_processes
 def test_caches_are_separate_without_attach(tape: Path, server: ProviderServer) -> None:
     """Installing the package is enough."""
     done = subprocess.run(

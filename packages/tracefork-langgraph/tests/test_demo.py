@@ -17,6 +17,8 @@ import time_machine
 import tracefork_core as tracefork
 from tracefork_langgraph import demo
 
+pytestmark = pytest.mark.many_processes
+
 
 @pytest.fixture(autouse=True)
 def in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 
@@ -13,6 +14,8 @@ from tracefork_core import Tape, record, replay, tool
 from tracefork_core.blaming.shrinking.shrink import shrink
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
+
+pytestmark = pytest.mark.many_processes
 
 TURNS, BAD = 20, 13
 

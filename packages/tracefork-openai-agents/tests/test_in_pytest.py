@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from adapters.suites import recorded_and_replayed
 
+pytestmark = pytest.mark.many_processes
+
 TESTS = """
 import os, pytest
 from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool

@@ -16,6 +16,8 @@ from tracefork_testkit import ModelRequest, ProviderServer, Reply
 from .graphs import Node, Ran, State, row
 from .program import START, THREAD, Program, Shape
 
+pytestmark = pytest.mark.many_processes
+
 
 class _Misled:
     """Answers wrong the first time it is asked to look, and every seventh time."""

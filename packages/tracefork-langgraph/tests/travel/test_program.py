@@ -135,6 +135,7 @@ else:
 """
 
 
+@pytest.mark.many_processes
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
 def test_another_process_can_travel_in_the_recording(
     server: ProviderServer, tape: Path, loop: None
