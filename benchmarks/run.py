@@ -45,6 +45,7 @@ MEASUREMENTS = (
     "comparing",
     "viewing",
     "gate",
+    "terminal_view",
     "checkpoints",
     "forks",
     "known_truth",

@@ -1,12 +1,15 @@
-"""Make the README's pictures from real output: `python docs/pictures.py`.
+"""Make the pictures of the docs from real output: `python docs/pictures.py`.
 
 The support agent of examples/ is recorded against its scripted model. One word of it is changed and
-the divergence card is drawn; then the run is blamed and that card is drawn. Needs tracefork-core,
+the divergence card is drawn; then the run is forked and the terminal view of the branch is drawn;
+then the run is blamed and that card is drawn. Needs tracefork-core with the extra `tui`,
 tracefork-testkit and openai, as `tox -e e2e` has them.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
 import os
 import re
@@ -30,6 +33,9 @@ _FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 RECORD = "record -o ticket.tape agent.py"
 REPLAY = "replay ticket.tape agent.py"
+FORK = 'fork ticket.tape --at 1 --text "Damage: 30 days." -o branch.tape agent.py'
+VIEW = "branch.tape"
+VIEW_SIZE = 80, 18
 BLAME = (
     "blame ticket.tape --agent agent:support --oracle 'regex:refund you in full' "
     "--budget '200 calls' --yes"
@@ -74,6 +80,24 @@ def draw(name: str, command: str, printed: str) -> None:
     (PICTURES / f"{name}.svg").write_text(_FONTS.sub("", svg))
 
 
+async def view(name: str, tape: Path) -> None:
+    """Write a picture of the terminal view: of a branch, where it first differs from its run."""
+    from tracefork_core.cli.tui.app import TapeView
+    from tracefork_core.cli.tui.open_run import OpenRun
+    from tracefork_core.cli.tui.pane import Pane
+
+    shown = TapeView(OpenRun(tape, VIEW_SIZE[0]), None)
+    async with shown.run_test(size=VIEW_SIZE) as pilot:
+        await pilot.press("j", "j", "d")
+        pane = shown.query_one(Pane)
+        while not (pane.lines and "against" in pane.lines[0].plain and shown.opened.marks.branch):
+            await pilot.pause(0.05)
+        await pilot.pause(0.5)
+        svg = shown.export_screenshot(title="tracefork tui")
+    shown.opened.close()
+    (PICTURES / f"{name}.svg").write_text(_FONTS.sub("", svg))
+
+
 def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -91,7 +115,7 @@ def _wait_for(port: int) -> None:
 
 
 def main() -> None:
-    """Make both pictures."""
+    """Make all pictures."""
     port = _free_port()
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
@@ -107,6 +131,9 @@ def main() -> None:
             agent.write_text(source.replace("about, in one word?", "about, in two words?"))
             draw("divergence", REPLAY, card(run(REPLAY, folder, port), "✗"))
             agent.write_text(source)
+            run(FORK, folder, port)
+            with contextlib.chdir(folder):
+                asyncio.run(view("view", Path(VIEW)))
             draw("blame", BLAME, card(run(BLAME, folder, port), "●"))
         finally:
             model.kill()

@@ -119,6 +119,8 @@ def test_a_test_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
 
 def test_a_run_is_looked_at_as_the_guide_says(tmp_path: Path) -> None:
     """Four pages are written, and the one without content is smaller."""
-    follow("docs/how-to/look-at-a-run.md", tmp_path)
+    # Without a terminal, the view prints its document.
+    instead = {"tracefork tui": "tracefork tui --json"}
+    follow("docs/how-to/look-at-a-run.md", tmp_path, instead=instead)
     pages = [tmp_path / "look" / name for name in ("ticket.html", "structure.html")]
     assert pages[0].stat().st_size > pages[1].stat().st_size

@@ -1,4 +1,4 @@
-"""The README's pictures show what the commands print today."""
+"""The pictures of the docs show what the commands print today."""
 
 from __future__ import annotations
 
@@ -35,3 +35,4 @@ def test_the_pictures_are_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert shown(tmp_path / picture.name) == shown(picture), picture.name
     assert len(shown(PICTURES / "blame.svg")) > 300
     assert "messages/ /content" in shown(PICTURES / "divergence.svg")
+    assert "DIVERGED" in shown(PICTURES / "view.svg")

@@ -6,6 +6,7 @@ for errors, and each fills in what it found.
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -99,7 +100,7 @@ class TapeView(Background, App[None]):
     def put(self, name: str, words: str | Text) -> None:
         """Write one of the lines."""
         text = printable(words) if isinstance(words, str) else words
-        self.query_one(f"#{name}", Static).update(text)
+        self.query_one(f"#{name}", Static).update(text, layout=False)
 
     def say(self, words: str) -> None:
         """Write the last line of the screen."""
@@ -291,6 +292,7 @@ def view(path: Path, folder: Path | None) -> None:
         TapeError: the tape cannot be read.
     """
     app = TapeView(OpenRun(path, shutil.get_terminal_size().columns), folder)
+    gc.enable()
     try:
         app.run()
     finally:

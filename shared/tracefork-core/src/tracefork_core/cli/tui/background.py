@@ -22,7 +22,7 @@ from tracefork_core.cli.tui.row_list import RowList
 from tracefork_core.cli.tui.search import search
 from tracefork_core.errors import TraceforkError
 
-_SLICE, _REST = 0.004, 0.002
+_SLICE, _REST = 0.002, 0.001
 _TELL = 0.25
 """Seconds between two lines about progress."""
 

@@ -7,6 +7,7 @@ them. What is typed in the meantime waits in the terminal, unseen, and the view 
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sqlite3
@@ -33,6 +34,7 @@ def shown(path: Path, name: str) -> Iterator[None]:
     assert terminal is not None
     before = termios.tcgetattr(terminal)
     tty.setcbreak(terminal, termios.TCSANOW)
+    gc.disable()  # Until the view is loaded, nearly all that is made stays.
     try:
         _write(_ENTER + "\r\n".join(painted(path, name, *shutil.get_terminal_size())))
         yield
@@ -40,6 +42,7 @@ def shown(path: Path, name: str) -> Iterator[None]:
         _write(_LEAVE)
         raise
     finally:
+        gc.enable()
         termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
