@@ -208,6 +208,32 @@ async def test_an_exchange_is_shown_in_full(talk: Shell) -> None:
         assert view.selected
 
 
+@pytest.mark.parametrize("size", [(40, 10), (200, 60)])
+async def test_any_screen_shows_both_parts(talk: Shell, size: tuple[int, int]) -> None:
+    """No line is wider than the screen, and the selected row stays on it."""
+    async with viewed(talk.folder / "agent.tape", size=size) as view:
+        await view.press("G")
+        await view.until("── conversation")
+        assert view.selected.split()[1] == str(LAST)
+        assert len(view.lines) == size[1]
+        assert max(map(len, view.lines)) <= size[0]
+        await view.pilot.resize_terminal(80, 24)
+        await view.until("exchange 21 of 22")
+        assert view.selected.split()[1] == str(LAST)
+
+
+async def test_a_tape_without_exchanges_answers_each_key(talk: Shell, shell: Shell) -> None:
+    """There is no row to select, and the lower part says so."""
+    shell.write("idle.py", "print('nothing is asked')\n")
+    shell.tracefork("record", "idle.py")
+    async with viewed(shell.folder / "idle.tape") as view:
+        await view.until("This tape holds no exchange.")
+        for key in "jkJKgGnNcdewbfyhz ?":
+            await view.press(key)
+        await view.press(":0\n")
+        await view.until("there is no exchange")
+
+
 async def test_the_help_has_every_key(talk: Shell) -> None:
     """It scrolls, and the last line names the most needed ones."""
     async with viewed(talk.folder / "agent.tape") as view:

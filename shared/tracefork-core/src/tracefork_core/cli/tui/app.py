@@ -278,7 +278,8 @@ class TapeView(Background, App[None]):
         if words.isdecimal() and int(words) <= most:
             self.select(int(words))
         else:
-            self.say(f"there is no exchange {words!r}: this run has 0 to {most}")
+            held = f"0 to {most}" if most >= 0 else "none"
+            self.say(f"there is no exchange {words!r}: this run has {held}")
 
     def in_thread(self, work: Callable[[], None], group: str) -> None:
         """Run something in a thread, instead of what the same group does."""
