@@ -99,12 +99,10 @@ def viewed(
     found.stop()
 
 
-@pytest.fixture(params=["light", "dark"])
-def live(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+@pytest.fixture
+def live(browser: Browser) -> Iterator[Page]:
     """Return a page that must log no error, and ask nobody but its own server."""
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 800}, color_scheme=request.param
-    )
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="dark")
     page = context.new_page()
     said: list[str] = []
     asked: list[str] = []
