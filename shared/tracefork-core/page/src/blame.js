@@ -16,13 +16,13 @@ export function BlamePanel({ blame, command, onpick }) {
     return html`<section class="blame" aria-label="blame"><h2>blame</h2>
       <p>No blame was run, so no step is named.</p><${Command} command=${command} /></section>`;
   return html`<section class="blame scroll" aria-label="blame" tabindex="0">
-    <h2>blame: ${blame.verdict}</h2>
+    <h2>blame: ${visible(blame.verdict)}</h2>
     <p>${visible(blame.sentence)}</p>
     <ol class="ranking">
       ${blame.ranking.map(
         (part) => html`<li key=${part.exchange}>
           <button onClick=${() => onpick(part.exchange)}>
-            <b>${part.exchange}</b> ${part.verdict && html`<span class="tag">${part.verdict}</span>`}
+            <b>${part.exchange}</b> ${part.verdict && html`<span class="tag">${visible(part.verdict)}</span>`}
             <span>${visible(part.words)}</span>
           </button>
           <${Interval} part=${part} />
@@ -35,7 +35,7 @@ export function BlamePanel({ blame, command, onpick }) {
     <h3>how often it fails, by what is kept</h3>
     <${Curve} points=${blame.curve} />
     <ul>${blame.controls.map((line) => html`<li>${visible(line)}</li>`)}</ul>
-    <p class="quiet">${blame.spent}</p>
+    <p class="quiet">${visible(blame.spent)}</p>
     <${Command} command=${blame.command} />
   </section>`;
 }

@@ -47,13 +47,13 @@ export function Branches({ runs, run, step, onrun }) {
         <ol class="film">
           ${cells.slice(0, DRAWN).map(
             ({ n, word, more }) => html`<li key=${n} class=${`cell-${word.toLowerCase()}`}>
-              <button aria-current=${i === run && n === step ? "true" : null} onClick=${() => onrun(i, n)}>${n} ${word}</button>
+              <button aria-current=${i === run && n === step ? "true" : null} onClick=${() => onrun(i, n)}>${n} ${visible(word)}</button>
               ${more > 0 && html`<small> … ${more.toLocaleString("en")} more …</small>`}</li>`,
           )}
         </ol>
         ${cells.length > DRAWN && html`<p class="quiet">${several(cells.length - DRAWN, "more cell")} not drawn</p>`}
         ${one.branch?.findings.map(
-          (finding) => html`<details><summary>${finding.kind}: ${visible(finding.words)} ${" "}
+          (finding) => html`<details><summary>${visible(finding.kind)}: ${visible(finding.words)} ${" "}
               (exchange ${finding.before ?? "—"} → ${finding.after ?? "—"})</summary>
             ${finding.changes.map(
               (change) => html`<p><b>${visible(change.where)}</b></p>

@@ -94,7 +94,7 @@ function Raw({ store, here, exchange }) {
   const { value, error } = useLoaded(`${run}/${step}`, () => store.request(run, step), version);
   return html`<div class="scroll" tabindex="0" role="region" aria-label="request and response">
     <h3>request</h3>
-    <p><code>${exchange.method} ${visible(exchange.url)}</code></p>
+    <p><code>${visible(exchange.method)} ${visible(exchange.url)}</code></p>
     ${error && html`<${Problem} error=${error} />`}
     ${exchange.request.binary !== null && html`<p>${exchange.request.binary} bytes that are no text</p>`}
     ${exchange.request.binary === null && value && html`<${Long} key=${step} text=${pretty(value)} code />`}

@@ -26,9 +26,9 @@ export function Finding({ report, chosen, onrun, onhelp }) {
       <span class="grow"></span>
       <button onClick=${onhelp}>keys</button></p>
     <h1>${visible(finding.line)}</h1>
-    <p>${finding.sure && html`<span class="tag">${finding.sure}</span> `}${visible(finding.more)}</p>
+    <p>${finding.sure && html`<span class="tag">${visible(finding.sure)}</span> `}${visible(finding.more)}</p>
     <p class="quiet">${run.only === null ? "" : "1 of "}${several(run.exchanges, "exchange")} · ${totals.model_calls} model, ${totals.tool_calls} tool, ${totals.http} HTTP
       ${totals.tokens_in !== null && ` · ${tokens(totals.tokens_in)} → ${tokens(totals.tokens_out ?? 0)} tokens`}
-      ${totals.cost && ` · ${totals.cost}`} · ${duration(run.took)} · ${several(run.lanes.length, "lane")}</p>
+      ${totals.cost && ` · ${visible(totals.cost)}`} · ${duration(run.took)} · ${several(run.lanes.length, "lane")}</p>
   </header>`;
 }

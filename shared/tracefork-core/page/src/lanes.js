@@ -37,8 +37,8 @@ export function Lanes({ run, index, base, step, onpick }) {
       ${run.lanes.map((lane, i) => html`<text x=${60 + i * WIDE} y="12" text-anchor="middle">${visible(lane).slice(-16)}</text>`)}
       ${edges.map(
         (edge) => html`<path class=${edge.kind} d=${`M${x(edge.from)} ${y(edge.from)} C${x(edge.from)} ${y(edge.from) + ROW / 2} ${x(edge.to)} ${y(edge.to) - ROW / 2} ${x(edge.to)} ${y(edge.to)}`}>
-          ${edge.rule && html`<title>${edge.rule}</title>`}</path>
-          ${edge.rule && html`<text class="rule" text-anchor="middle" x=${0.3 * x(edge.from) + 0.7 * x(edge.to)} y=${(y(edge.from) + y(edge.to)) / 2 - 2}>${edge.rule}</text>`}`,
+          ${edge.rule && html`<title>${visible(edge.rule)}</title>`}</path>
+          ${edge.rule && html`<text class="rule" text-anchor="middle" x=${0.3 * x(edge.from) + 0.7 * x(edge.to)} y=${(y(edge.from) + y(edge.to)) / 2 - 2}>${visible(edge.rule)}</text>`}`,
       )}
       ${Array.from({ length: last - first }, (_, k) => first + k).map(
         (i) => html`<g

@@ -55,7 +55,13 @@ export function Problem({ error }) {
   return html`<p class="problem">This part cannot be read: ${visible(error)}</p>`;
 }
 
-const LABELS = { tool_call: "calls", tool_result: "result", reasoning: "thinks", text: "" };
+// No object: a type on a tape may be "constructor".
+const LABELS = new Map([
+  ["tool_call", "calls"],
+  ["tool_result", "result"],
+  ["reasoning", "thinks"],
+  ["text", ""],
+]);
 
 /**
  * A message as it was said.
@@ -64,7 +70,7 @@ const LABELS = { tool_call: "calls", tool_result: "result", reasoning: "thinks",
 export function Said({ message, isNew, number }) {
   return html`<div class=${`message ${message.side}`} id=${`message-${number}`}>
     ${message.parts.map((part) => {
-      const label = LABELS[/** @type {keyof typeof LABELS} */ (part.type)] ?? part.type;
+      const label = LABELS.get(part.type) ?? visible(part.type);
       const name = part.name ? ` ${visible(part.name)}` : "";
       return html`<header>
           <b>${visible(message.who)}</b> ${label}${name && html`<code>${name}</code>`}

@@ -38,10 +38,10 @@ export function Timeline({ run, index, base, rows, step, onpick }) {
 function Row({ index, i, n, lanes, verdict }) {
   const error = index.errors[n];
   return html`<span class="n">${n}</span>
-    <span class=${`kind ${index.kind[i]}`}>${index.kind[i]}</span>
+    <span class=${`kind ${index.kind[i]}`}>${visible(index.kind[i])}</span>
     <span class="label">${visible(index.label[i])}</span>
-    ${verdict && html`<span class="tag blamed">${verdict}</span>`}
-    ${(index.marks[n] ?? []).map((mark) => html`<span class="tag">${mark}</span>`)}
+    ${verdict && html`<span class="tag blamed">${visible(verdict)}</span>`}
+    ${(index.marks[n] ?? []).map((mark) => html`<span class="tag">${visible(mark)}</span>`)}
     ${lanes.length > 1 && html`<span class="lane">${visible(lanes[index.lane[i]] ?? "").slice(-18)}</span>`}
     <span class="figures">${duration(index.took[i])} ${money(index.cost[i])}</span>
     <span class=${error ? "gist bad" : "gist"}>${error ? `✗ ${visible(error)}` : visible(index.gist[i])}</span>`;
