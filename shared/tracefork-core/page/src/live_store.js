@@ -86,7 +86,7 @@ export class LiveStore extends Store {
     });
     events.addEventListener("compared", ({ data }) => {
       const { number, branch } = JSON.parse(data);
-      if (branch) this.report.runs[number] = { ...this.report.runs[number], branch };
+      this.report.runs[number] = { ...this.report.runs[number], branch };
       this.tell();
     });
     events.addEventListener("growth", ({ data }) => {

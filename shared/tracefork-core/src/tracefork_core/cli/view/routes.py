@@ -5,25 +5,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from tracefork_core.cli.report import branch_strip
-from tracefork_core.cli.report.document import Branch
 from tracefork_core.cli.report.page import live_page
 from tracefork_core.cli.view.door import PAGES
 from tracefork_core.cli.view.events import stream
 from tracefork_core.cli.view.folder import Entry, Folder
-from tracefork_core.cli.view.growing import Growing, Seen
+from tracefork_core.cli.view.followed import Followed
 from tracefork_core.cli.view.shelf import Shelf
-from tracefork_core.comparing.diff import diff
-from tracefork_core.errors import TraceforkError
-from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -32,8 +25,6 @@ if TYPE_CHECKING:
 
 _POLL = 0.04
 """Seconds between two looks at the files of runs: what was committed is to be seen at once."""
-_OTHERS = 500
-"""Runs that a page offers to compare with."""
 _RARELY = 1.0
 """Seconds between two looks at a folder."""
 
@@ -91,54 +82,23 @@ class Server:
         return stream(self._rows(name, other))
 
     async def _rows(self, name: str, other: str | None) -> AsyncIterator[tuple[str, object]]:
-        """Yield what is new of a run, of its parents and of its branches.
-
-        `other` is a run to compare it with, once both have ended.
-        """
-        comparing = other is not None and other != name
-        with ExitStack() as stack:
-            runs: dict[str, tuple[Growing, Seen]] = {}
-            looked = 0.0
-            said: dict[str, list[str]] = {}
+        """Yield the names of the runs of a page, what is new of each, and how two differ."""
+        looked, said = 0.0, None
+        with Followed(self._folder, self._shelf, name, other) as runs:
             while True:
                 if time.monotonic() - looked > _RARELY:
                     looked = time.monotonic()
-                    await asyncio.to_thread(self._folder.look)
-                    names = [*self._folder.family(name), *([other] if other else [])]
-                    new = {one: path for one in names if (path := self._folder.find(one))}
-                    for one in [it for it in new if it not in runs]:
-                        runs[one] = stack.enter_context(self._shelf.lent(new[one])), Seen()
-                    others = [one for one in self._folder.entries() if one not in runs][:_OTHERS]
-                    if (told := {"runs": list(runs), "others": others}) != said:
-                        said = told
-                        yield "runs", told
-                news = False
-                for number, (one, (growing, seen)) in enumerate([*runs.items()]):
-                    more = await asyncio.to_thread(growing.look)
-                    parent = self._parent(one, [*runs])
-                    growth = await asyncio.to_thread(growing.since, seen, parent=parent)
-                    if growth is not None:
-                        yield "growth", {"number": number, "growth": growth}
-                    news = news or more
-                if (
-                    comparing
-                    and other in runs
-                    and all(runs[one][0].has_ended for one in (name, other))
-                ):
-                    comparing = False
-                    found = await asyncio.to_thread(
-                        _compared, runs[name][0].path, runs[other][0].path
-                    )
-                    yield "compared", {"number": [*runs].index(other), "branch": found}
-                if not news:
+                    if (names := await asyncio.to_thread(runs.renew)) != said:
+                        said = names
+                        yield "runs", names
+                found, more = await asyncio.to_thread(runs.look)
+                for number, growth in found:
+                    yield "growth", {"number": number, "growth": growth}
+                if (compared := await asyncio.to_thread(runs.compare)) is not None:
+                    yield "compared", {"number": compared[0], "branch": compared[1]}
+                if not more:
                     await asyncio.sleep(_POLL)
                     yield "", None
-
-    def _parent(self, name: str, runs: list[str]) -> int | None:
-        """Return the place of a branch's parent among the runs."""
-        entry = self._folder.entries().get(name)
-        needs = entry.needs if entry is not None else []
-        return runs.index(needs[0]) if needs and needs[0] in runs else None
 
     async def _part(self, request: Request) -> Response:
         path = self._folder.find(request.query_params.get("tape", ""))
@@ -147,13 +107,3 @@ class Server:
         if part is None:
             return PlainTextResponse("tracefork: this part was replaced; ask again.\n", 410)
         return Response(part, media_type="text/plain")
-
-
-def _compared(first: Path, second: Path) -> Branch | None:
-    """Return how the second run differs from the first; None if one of them cannot be read."""
-    try:
-        with Tape.open(first) as one, Tape.open(second) as two:
-            is_branch = two.needs[:1] == [first.name]
-            return branch_strip.compared(two, first.name, diff(one, two), is_branch=is_branch)
-    except TraceforkError:
-        return None
