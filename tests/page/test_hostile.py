@@ -26,7 +26,7 @@ PAYLOADS = (
     '{"type": "script", "props": {"dangerouslySetInnerHTML": {"__html": "window.owned = 1"}}}',
     "__proto__",
     "\x1b]8;;http://127.0.0.1:9\x07\u202e\u2066\U000e0041",
-    "\ud83d and a very long text " + "long " * 20_000,
+    "\ud83d and a very long text " + "long " * 2_000,
 )
 PART = re.compile(r'(octet-stream" id="p\d+">)([^<]*)<')
 DATA = re.compile(r'(id="report">)(.*?)(</script>)', re.DOTALL)

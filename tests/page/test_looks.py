@@ -119,6 +119,16 @@ def test_a_timeline_is_printed_whole(page: Page, long: Path) -> None:
     expect(page.locator(".row").nth(100)).to_have_count(0)
 
 
+def test_a_conversation_is_printed_with_its_messages(page: Page, long: Path) -> None:
+    """Those that no row has shown yet, too: 300 questions, and the answer once."""
+    opened(page, long, "#step=0&view=conversation")
+    expect(page.locator(".left .entry").first).to_contain_text("javascript:window.owned")
+    texts = (printed(page)[1] for _ in range(20))
+    text = next(text for text in texts if "not unpacked" not in text)
+    assert "question 150" in text
+    assert "question 299" in text
+
+
 def test_what_is_not_printed_is_counted(page: Page, rows: Path) -> None:
     """Paper has an end."""
     opened(page, rows, "#step=0")

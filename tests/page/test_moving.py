@@ -41,6 +41,21 @@ def test_a_walk_is_one_entry_of_the_history(page: Page, long: Path) -> None:
     at(page, 45)
 
 
+def test_tabs_and_lanes_are_walked_by_keyboard(page: Page, long: Path) -> None:
+    """Arrows move between tabs, Enter picks an exchange."""
+    opened(page, long, "#step=5")
+    page.locator("nav").get_by_role("tab", name="timeline").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    tab = page.locator("nav").get_by_role("tab", name="lanes")
+    expect(tab).to_be_focused()
+    expect(tab).to_have_attribute("aria-selected", "true")
+    node = page.get_by_role("button", name="exchange 9,")
+    node.focus()
+    page.keyboard.press("Enter")
+    at(page, 9)
+
+
 def test_an_unknown_view_is_the_timeline(page: Page, long: Path) -> None:
     """A word on the screen says so."""
     opened(page, long, "#step=5&view=<b>maps")

@@ -1,6 +1,6 @@
 // What was said in the whole run, each message once.
 import { html } from "htm/preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { Numbered, Problem, useLoaded } from "./parts.js";
 import { lastUpTo } from "./store.js";
 import { several, visible } from "./text.js";
@@ -8,6 +8,9 @@ import { VirtualList } from "./virtual.js";
 
 /** @typedef {import("./store.js").Store} Store */
 /** @typedef {import("./data.js").Index} Index */
+
+/** The parts of a run that are unpacked at once; the others when they are scrolled to. */
+const READY = 12;
 
 /**
  * A row is one message, however many of them an exchange sends. An exchange without a new one has a
@@ -22,6 +25,10 @@ export function Conversation({ store, run, index, step, onpick }) {
     const { exchange, message } = await store.exchange(run, base + count - 1);
     return message + exchange.new.length;
   });
+  // A print cannot wait for the worker: the first parts are unpacked before you print.
+  useEffect(() => {
+    for (const [, key] of store.report.runs[run].blocks.slice(0, READY)) store.part(key).catch(() => {});
+  }, [run]);
   const starts = useMemo(() => {
     let row = 0;
     return index.message.map((first, i) => {

@@ -46,7 +46,7 @@ export function Lanes({ run, index, base, step, onpick }) {
           role="button" tabindex=${base + i === step ? 0 : -1}
           aria-label=${`exchange ${base + i}, ${visible(index.label[i])}`}
           onClick=${() => onpick(base + i)}
-          onKeyDown=${(/** @type {KeyboardEvent} */ event) => event.key === "Enter" && onpick(base + i)}
+          onKeyDown=${(/** @type {KeyboardEvent} */ event) => ["Enter", " "].includes(event.key) && onpick(base + i)}
         ><circle cx=${x(i)} cy=${y(i)} r="12" /><text x=${x(i)} y=${y(i) + 4} text-anchor="middle">${base + i}</text>
           <text x=${x(i) + 16} y=${y(i) + 4}>${visible(index.label[i]).slice(0, 13)}</text></g>`,
       )}
