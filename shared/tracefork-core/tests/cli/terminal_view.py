@@ -48,6 +48,11 @@ class Viewed:
         """Press one key after another."""
         await self.pilot.press(*(KEYS.get(key, key) for key in keys))
 
+    async def rest(self) -> None:
+        """Wait until no thread of the view reads anything."""
+        await self.view.workers.wait_for_complete()
+        await self.pilot.pause()
+
     async def until(self, words: str) -> str:
         """Wait until words are on the screen; return the screen."""
         return await self.wait(lambda: words in self.text, words)

@@ -45,10 +45,12 @@ def evil(shell: Shell, alter: Alter) -> Shell:
         if event["kind"] == "blob":
             return line
         parts = {part: hostile(event[part]) for part in ("payload", "aside")}
-        url = "http://127.0.0.1/v1/chat/completions"
-        for part in (parts["payload"].get("request"), parts["aside"]):
-            if part and "url" in part:
-                part["url"] = url  # Else nobody would read the answer as one of a model.
+        # Else the answer would not be read as one of a model.
+        if (request := parts["payload"].get("request")) is not None:
+            told = event["payload"]["request"]
+            request |= {"method": told["method"], "headers": told["headers"], "url": told["url"]}
+            parts["payload"]["response"]["headers"] = event["payload"]["response"]["headers"]
+            parts["aside"].pop("url", None)
         return json.dumps({"kind": event["kind"], **parts}).encode() + b"\n"
 
     shell.write("evil.py", AGENT)
@@ -71,8 +73,10 @@ async def test_no_page_shows_an_escape(evil: Shell, monkeypatch: pytest.MonkeyPa
         assert "[bold red]x[/]" in text
         for key in PAGES:
             await view.press(key)
-            await view.pilot.pause(0.1)
+            await view.rest()
             assert is_safe(view), f"{key}:\n{view.text}"
+            if key == "c":
+                assert r"+ user        \x1b]0;owned" in view.text
         await view.press(f"/{EVIL[-6:]}\n")
         await view.until("exchanges with")
         assert is_safe(view)

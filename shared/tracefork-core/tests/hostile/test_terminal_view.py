@@ -38,6 +38,7 @@ async def test_a_hostile_tape_is_shown_or_refused(
         async with viewed(tape) as view:
             for key in "jdewbhGJ?":
                 await view.press(key)
+                await view.rest()
                 assert all(map(is_plain, view.lines))
             await view.until("── keys")
     except TraceforkError as error:

@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.segment import Segment
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tracefork_core.printable import printable
+
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
+
+
+def strip(text: Text, console: Console, width: int) -> Strip:
+    """Return a line of the screen.
+
+    What makes a line spells control characters out. Where that is forgotten, this still does.
+    """
+    pieces = (
+        piece if piece.text.isprintable() else Segment(printable(piece.text), piece.style)
+        for piece in text.render(console)
+    )
+    return Strip(pieces).adjust_cell_length(width)
 
 
 class Pane(ScrollView, can_focus=False):
@@ -35,4 +51,4 @@ class Pane(ScrollView, can_focus=False):
         n, width = self.scroll_offset.y + y, self.size.width
         if n >= len(self.lines):
             return Strip.blank(width)
-        return Strip(self.lines[n].render(self.app.console)).adjust_cell_length(width)
+        return strip(self.lines[n], self.app.console, width)

@@ -9,6 +9,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tracefork_core.cli.tui.open_run import OpenRun
+from tracefork_core.cli.tui.pane import strip
 
 _AT_ONCE = 0.01
 """Seconds that one frame may spend on making rows. The others follow from a thread."""
@@ -84,4 +85,4 @@ class RowList(ScrollView, can_focus=False):
         if n >= len(self.opened.rows):
             return Strip.blank(width)
         text = self.opened.rows.line(n, self.opened.marks, is_here=n == self.cursor)
-        return Strip(text.render(self.app.console)).adjust_cell_length(width)
+        return strip(text, self.app.console, width)
