@@ -20,6 +20,12 @@ def test_the_same_sources_give_the_same_page(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes() == (built / name).read_bytes(), name
 
 
+def test_the_script_is_small() -> None:
+    """Each report carries it."""
+    script = resources.files("tracefork_core.cli.report") / "built/page.js"
+    assert len(script.read_bytes()) <= 130_000
+
+
 def test_each_library_has_its_licence() -> None:
     """Those that are in the page, with their versions."""
     licences = (resources.files("tracefork_core.cli.report") / "built/LICENSES.txt").read_text()
