@@ -206,7 +206,10 @@ export interface MessagePart {
 }
 
 export interface Exchange {
-  /** The messages of the question: the first `keep` of exchange `base` (-1: none), and these. */
+  /**
+   * The messages of the question: the first `keep` of exchange `base` (-1: none), and these. In the
+   * file, numbers of messages here and in `answer` count from the first message that is new here.
+   */
   base: number;
   keep: number;
   messages: number[];
@@ -226,8 +229,6 @@ export interface Exchange {
   response: Body;
   /** Where the agent sent it: "agent.py:41 in ask". */
   caller: string | null;
-  /** The command that shows it in a terminal. */
-  command: string;
 }
 
 /**

@@ -1,5 +1,6 @@
 // The exchange that is selected: what was said, what was sent, and how it differs from another.
 import { html } from "htm/preact";
+import { showing } from "./commands.js";
 import { Difference } from "./difference.js";
 import { Command, Long, Numbered, pretty, Problem, useLoaded } from "./parts.js";
 import { Tabs } from "./tabs.js";
@@ -84,7 +85,7 @@ function Talk({ store, here, placed, onpart }) {
       />`}
     />
     ${exchange.caller && html`<p class="quiet">sent from ${visible(exchange.caller)}</p>`}
-    <${Command} command=${exchange.command} />`;
+    <${Command} command=${showing(store.report.runs, here)} />`;
 }
 
 /** @param {{store: Store, here: Place, exchange: import("./data.js").Exchange}} props */
@@ -113,7 +114,7 @@ function Raw({ store, here, exchange }) {
       <${Long} text=${pretty(exchange.settings)} code /></details>`
     }
     ${exchange.caller && html`<p class="quiet">sent from ${visible(exchange.caller)}</p>`}
-    <${Command} command=${exchange.command} /></div>`;
+    <${Command} command=${showing(store.report.runs, here)} /></div>`;
 }
 
 /** @param {{pairs: [string, string][]}} props */

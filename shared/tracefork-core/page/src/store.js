@@ -196,8 +196,12 @@ export class Store {
     if (!numbers) {
       let { message } = block;
       numbers = block.exchanges.map((one) => {
+        const first = message;
         message += one.new.length;
-        return message - one.new.length;
+        // In the file they count from the first that is new here: equal numbers take no room.
+        one.messages = one.messages.map((number) => number + first);
+        one.answer = one.answer.map((number) => number + first);
+        return first;
       });
       this.numbers.set(block, numbers);
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from copy import copy
 from decimal import Decimal
@@ -31,13 +30,12 @@ class Blocks:
         self,
         tape: Tape,
         steps: Sequence[StepRecord],
-        shown: str,
         parts: Parts,
         *,
         began: int,
         content: bool,
     ) -> None:
-        self._shown, self._parts, self._content = shlex.quote(shown), parts, content
+        self._parts, self._content = parts, content
         self._timeline = Timeline(steps, began, content=content)
         self._conversation = Conversation(content)
         self._edges = Edges(tape)
@@ -57,7 +55,7 @@ class Blocks:
         self._edges.add(exchange, call)
         if self._first < 0:
             self._first, self._block = exchange.n, Block(first)
-        shown = self._exchange(exchange, asked, call)
+        shown = self._exchange(exchange, asked, call, first)
         self._block.exchanges.append(shown)
         self._size += len(shown.request.text) + len(shown.response.text)
         self._size += sum(len(part.text) for one in self._conversation.new for part in one.parts)
@@ -116,7 +114,9 @@ class Blocks:
         self.ids.append((self._first, self._parts.add(self._block)))
         self._first, self._size = -1, 0
 
-    def _exchange(self, exchange: Taped, asked: Asked, call: ModelCall | None) -> Exchange:
+    def _exchange(
+        self, exchange: Taped, asked: Asked, call: ModelCall | None, first: int
+    ) -> Exchange:
         request, response = bodies.EMPTY, bodies.EMPTY
         if self._content and exchange.has_bodies:
             request, response = self._request(exchange, asked, call), bodies.response_body(exchange)
@@ -124,8 +124,8 @@ class Blocks:
         return Exchange(
             base=asked.base,
             keep=asked.keep,
-            messages=asked.messages,
-            answer=asked.answer,
+            messages=[number - first for number in asked.messages],
+            answer=[number - first for number in asked.answer],
             settings=asked.settings,
             method=exchange.method,
             url=url,
@@ -133,7 +133,6 @@ class Blocks:
             request_headers=exchange.request_headers if self._content else [],
             response_headers=exchange.response_headers if self._content else [],
             caller=exchange.aside.caller,
-            command=f"tracefork show {self._shown} {exchange.n}",
             # A text and the bodies that hold it lie close together, so that they deflate to one.
             new=self._conversation.new,
             request=request,

@@ -225,7 +225,6 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     request_headers: list[tuple[str, str]]
     response_headers: list[tuple[str, str]]
     caller: str | None
-    command: str
     new: list[Message]
     request: Body
     response: Body

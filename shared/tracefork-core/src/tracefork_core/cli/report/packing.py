@@ -47,5 +47,5 @@ def _packer() -> ThreadPoolExecutor:
 
 
 def _packed(data: bytes, level: int) -> bytes:
-    packing = zlib.compressobj(level, wbits=-zlib.MAX_WBITS)
+    packing = zlib.compressobj(level, wbits=-zlib.MAX_WBITS, memLevel=9)
     return base64.b64encode(packing.compress(data) + packing.flush())

@@ -51,7 +51,7 @@ def run_of(
     steps = tape.steps if only is None else held[0].steps
     first = exchanges[:1] if only is None else held
     began = first[0].aside.started if first else 0
-    blocks = Blocks(tape, steps, shown, parts, began=began, content=content)
+    blocks = Blocks(tape, steps, parts, began=began, content=content)
     for exchange in held:
         blocks.add(exchange)
     index = blocks.close()

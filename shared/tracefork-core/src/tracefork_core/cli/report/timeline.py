@@ -14,7 +14,7 @@ from tracefork_core.cli.report.document import Index, Kind, Step
 from tracefork_core.providers import ModelCall, tool_use
 from tracefork_core.tape import Exchange, StepRecord
 
-_GIST = 120
+_GIST = 60
 _UNKNOWN = -1
 _MILLION = 1_000_000
 

@@ -17,7 +17,6 @@ import msgspec
 
 from tracefork_core.blaming.report import FILE
 from tracefork_core.blaming.trials.trial_journal import latest
-from tracefork_core.cli import tape_names
 from tracefork_core.cli.report import branch_strip
 from tracefork_core.cli.report.blocks import Blocks
 from tracefork_core.cli.report.document import Branch, Index, Outcome, Parent, Run, Step
@@ -196,10 +195,7 @@ class Growing:
         if blocks is None or not self._rows:
             # Times count from the first exchange, which may not have been there at the last look.
             began = exchanges[0].aside.started if exchanges else 0
-            shown = tape_names.shown(self.path)
-            blocks = self._blocks = Blocks(
-                tape, tape.steps, shown, self._parts, began=began, content=True
-            )
+            blocks = self._blocks = Blocks(tape, tape.steps, self._parts, began=began, content=True)
         else:
             blocks.meet(tape.steps)
         landed = next((one.n for one in exchanges[first:] if _is_open(one)), len(exchanges))
