@@ -63,7 +63,7 @@ function Confirm({ verb, tape, step, onstart, onclose }) {
     change: CHANGES[verb]?.[0] ?? "",
     value: "",
     oracle: verb === "blame" ? "exit" : "",
-    budget: verb === "blame" ? "$1" : verb === "rerun" ? "20 calls" : "",
+    budget: { blame: "100 calls", rerun: "20 calls" }[verb] ?? "",
     writes: "refuse",
   });
   const [offer, setOffer] = useState(/** @type {{offer: string, shown: Offer} | null} */ (null));
