@@ -3,7 +3,8 @@
 The support agent of examples/ is recorded against its scripted model. One word of it is changed and
 the divergence card is drawn; then the run is forked and the terminal view of the branch is drawn;
 then the run is blamed and that card is drawn. Needs tracefork-core with the extra `tui`,
-tracefork-testkit and openai, as `tox -e e2e` has them.
+tracefork-testkit and openai, as `tox -e e2e` has them. Where playwright and Debian's chromium are
+installed, as `tox -e page` has them, the report of the run is photographed too.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ BLAME = (
     "blame ticket.tape --agent agent:support --oracle 'regex:refund you in full' "
     "--budget '200 calls' --yes"
 )
+REPORT = "report ticket.tape"
+REPORT_SIZE = 1120, 620
 
 
 def run(words: str, folder: Path, port: int) -> str:
@@ -98,6 +101,26 @@ async def view(name: str, tape: Path) -> None:
     (PICTURES / f"{name}.svg").write_text(_FONTS.sub("", svg))
 
 
+def photograph(name: str, page: Path) -> None:
+    """Write a picture of a page, if there is a browser."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        return
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        return
+    width, height = REPORT_SIZE
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        opened = browser.new_page(viewport={"width": width, "height": height})
+        opened.goto(page.as_uri())
+        opened.locator(".exchange .message").first.wait_for()
+        opened.screenshot(path=PICTURES / f"{name}.png")
+        browser.close()
+
+
 def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -135,6 +158,8 @@ def main() -> None:
             with contextlib.chdir(folder):
                 asyncio.run(view("view", Path(VIEW)))
             draw("blame", BLAME, card(run(BLAME, folder, port), "●"))
+            run(REPORT, folder, port)
+            photograph("report", folder / "ticket.html")
         finally:
             model.kill()
             model.wait()

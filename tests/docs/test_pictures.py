@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
+_LARGEST = 150_000
 _TEXT = re.compile(r"<text[^>]*>(.*?)</text>")
 _VARIES = re.compile(r"\d+|[█▓▒·]+|\s+")
 """Ports, counts and bars differ from run to run."""
@@ -36,3 +37,10 @@ def test_the_pictures_are_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(shown(PICTURES / "blame.svg")) > 300
     assert "messages/ /content" in shown(PICTURES / "divergence.svg")
     assert "DIVERGED" in shown(PICTURES / "view.svg")
+
+
+def test_the_photograph_of_a_report_is_small() -> None:
+    """Cloning the repository and opening the page take no longer for it."""
+    photograph = (PICTURES / "report.png").read_bytes()
+    assert photograph.startswith(b"\x89PNG")
+    assert len(photograph) <= _LARGEST
