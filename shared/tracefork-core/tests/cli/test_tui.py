@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tracefork_core.cli.tui import row_list, rows
 from tracefork_core.cli.tui.keys import KEYS
 from tracefork_testkit import ProviderServer
 
@@ -219,6 +220,18 @@ async def test_any_screen_shows_both_parts(talk: Shell, size: tuple[int, int]) -
         assert max(map(len, view.lines)) <= size[0]
         await view.pilot.resize_terminal(80, 24)
         await view.until("exchange 21 of 22")
+        assert view.selected.split()[1] == str(LAST)
+
+
+async def test_rows_that_take_long_are_filled_in(
+    talk: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here no frame has time for any: a thread makes them, and the screen is drawn again."""
+    monkeypatch.setattr(row_list, "_AT_ONCE", -1.0)
+    monkeypatch.setattr(rows, "_SAMPLE", 1)
+    async with viewed(talk.folder / "agent.tape") as view:
+        await view.press("G")
+        await view.wait(lambda: len(view.selected.split()) > 4)
         assert view.selected.split()[1] == str(LAST)
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -163,15 +164,13 @@ async def test_a_run_that_is_being_recorded_is_read_again(shell: Shell) -> None:
 async def looked_at(running: subprocess.Popen[bytes], tape: Path) -> None:
     """Open a tape while it is recorded, and read it again after each exchange."""
     assert running.stdin is not None
-    while not tape.exists() or not has(tape, "answer 1"):
-        pass
+    wait_for(tape, "answer 1")
     async with viewed(tape) as view:
         await view.until("1 exchange · not closed: r reads on")
         for n in (2, 3):
             running.stdin.write(b"\n")
             running.stdin.flush()
-            while not has(tape, f"answer {n}"):
-                pass
+            wait_for(tape, f"answer {n}")
             await view.press("r")
             await view.until(f" · {n} exchanges · not closed")
             await view.press("G")
@@ -182,6 +181,12 @@ async def looked_at(running: subprocess.Popen[bytes], tape: Path) -> None:
         await view.press("r")
         await view.until(" · 4 exchanges · ")
         assert view.selected.split()[1] == "2"
+
+
+def wait_for(tape: Path, words: str) -> None:
+    """Wait until an answer has landed on a tape."""
+    while not tape.exists() or not has(tape, words):
+        time.sleep(0.01)
 
 
 def has(tape: Path, words: str) -> bool:

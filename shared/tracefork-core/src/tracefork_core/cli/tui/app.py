@@ -9,22 +9,19 @@ from __future__ import annotations
 import gc
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input, Static
-from textual.worker import get_current_worker
 
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.tui import keys, pages
-from tracefork_core.cli.tui.background import Background
+from tracefork_core.cli.tui.background import PAUSE, Background
 from tracefork_core.cli.tui.open_run import OpenRun
 from tracefork_core.cli.tui.pane import Pane
 from tracefork_core.cli.tui.row_list import RowList
-from tracefork_core.errors import TraceforkError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -114,25 +111,7 @@ class TapeView(Background, App[None]):
         self.query_one(RowList).cursor = self.n
         self.say(keys.FOOTER)
         if self.page in pages.OF_EXCHANGE:
-            self.load_page()
-
-    def load_page(self, *, stays: bool = False) -> None:
-        """Read the page in a thread, and show it once it is there."""
-        self.put("title", self.title_of_page())
-        width = max(1, (self.size.width or shutil.get_terminal_size().columns) - 1)
-        wanted = self.opened, self.page, self.n, width, self.history
-        self.in_thread(partial(self._read_page, *wanted, stays=stays), "page")
-
-    def _read_page(
-        self, run: OpenRun, name: str, n: int, width: int, history: bool, *, stays: bool
-    ) -> None:
-        worker = get_current_worker()
-        try:
-            lines = pages.page(name, run, n, width, history=history, folder=self.folder)
-        except TraceforkError as error:
-            lines = pages.problem(error)
-        if not worker.is_cancelled:
-            self.call_from_thread(self.query_one(Pane).show, lines, stays=stays)
+            self.load_page(rest=PAUSE)
 
     def title_of_page(self) -> str:
         """Return the line between the two parts."""

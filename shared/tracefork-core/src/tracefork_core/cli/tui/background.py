@@ -1,4 +1,4 @@
-"""What the view does in threads: mark errors, make rows, search, open runs.
+"""What the view does in threads: read pages, mark errors, make rows, search, open runs.
 
 Each thread gives way after a few milliseconds of work, so that keys are answered at once: Python
 runs one thread at a time.
@@ -6,6 +6,7 @@ runs one thread at a time.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -16,13 +17,16 @@ from typing import TYPE_CHECKING
 from textual.worker import get_current_worker
 
 from tracefork_core.cli.display import figures
-from tracefork_core.cli.tui import marks
+from tracefork_core.cli.tui import marks, pages
 from tracefork_core.cli.tui.open_run import OpenRun
+from tracefork_core.cli.tui.pane import Pane
 from tracefork_core.cli.tui.row_list import RowList
 from tracefork_core.cli.tui.search import search
 from tracefork_core.errors import TraceforkError
 
 _SLICE, _REST = 0.002, 0.001
+PAUSE = 0.03
+"""Seconds without a key before the page of an exchange is read."""
 _TELL = 0.25
 """Seconds between two lines about progress."""
 
@@ -47,8 +51,41 @@ class Background(_Base):
     put: Callable[[str, str], None]
     say: Callable[[str], None]
     select: Callable[[int], None]
-    load_page: Callable[..., None]
+    title_of_page: Callable[[], str]
+    history: bool
     page: str
+
+    def load_page(self, *, stays: bool = False, rest: float = 0.0) -> None:
+        """Read the page in a thread, unless another is wanted meanwhile; show it once it is read.
+
+        A key that is held down wants a page for each exchange: `rest` are seconds without a key.
+        """
+        self.put("title", self.title_of_page())
+        width = max(1, (self.size.width or shutil.get_terminal_size().columns) - 1)
+        wanted = self.opened, self.page, self.n, width, self.history
+        self.in_thread(partial(self._read_page, *wanted, stays=stays, rest=rest), "page")
+
+    def _read_page(
+        self,
+        run: OpenRun,
+        name: str,
+        n: int,
+        width: int,
+        history: bool,
+        *,
+        stays: bool,
+        rest: float,
+    ) -> None:
+        worker = get_current_worker()
+        time.sleep(rest)
+        if worker.is_cancelled:
+            return
+        try:
+            lines = pages.page(name, run, n, width, history=history, folder=self.folder)
+        except TraceforkError as error:
+            lines = pages.problem(error)
+        if not worker.is_cancelled:
+            self.call_from_thread(self.query_one(Pane).show, lines, stays=stays)
 
     def find_marks(self, run: OpenRun) -> None:
         """Look for errors, and for what blame says."""

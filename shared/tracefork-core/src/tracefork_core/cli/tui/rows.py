@@ -37,6 +37,7 @@ class Rows:
     def __init__(self, exchanges: Sequence[Exchange], width: int) -> None:
         self._exchanges = exchanges
         self._made: OrderedDict[int, list[Cell]] = OrderedDict()
+        self._took = 0.0
         first: dict[str, int] = {}
         for exchange in exchanges:
             if exchange.lane not in first and len(first) < _LANES:
@@ -55,16 +56,21 @@ class Rows:
         self._columns = Columns(COLUMNS, sample, max(1, width - _GUTTER - _SCROLLBAR))
 
     def fill(self, numbers: Iterable[int], seconds: float | None = None) -> list[int]:
-        """Make rows, for so many seconds at most; return the numbers of those that are left."""
+        """Make rows, for so many seconds at most; return the numbers of those that are left.
+
+        A row is left, too, if it would end too late by the time that the last one took.
+        """
         until = None if seconds is None else time.monotonic() + seconds
         left = []
         for n in numbers:
             if n in self._made:
                 continue
-            if until is not None and time.monotonic() > until:
+            began = time.monotonic()
+            if until is not None and began + self._took > until:
                 left.append(n)
                 continue
             self._made[n] = _row(self._exchanges[n])
+            self._took = time.monotonic() - began
             if len(self._made) > _KEPT:
                 self._made.popitem(last=False)
         return left
