@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,31 +55,24 @@ def opened(page: Page, report: Path, place: str = "") -> None:
     page.wait_for_selector(".row, .entry, .scroll")
 
 
-def free_port() -> str:
-    """Return a port that no other worker of these tests has."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="session")
 def blamed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the report of a run that was blamed, with a branch."""
     folder = tmp_path_factory.mktemp("blamed")
     root = Path(__file__).parents[2]
     shutil.copytree(root / "examples/support", folder, dirs_exist_ok=True)
-    port = free_port()
     provider = subprocess.Popen(
         [sys.executable, "provider.py"],
         cwd=folder,
-        env={**os.environ, "PORT": port},
+        env={**os.environ, "PORT": "0"},
         stdout=subprocess.PIPE,
         text=True,
     )
     assert provider.stdout is not None
     try:
-        provider.stdout.readline()
-        os.environ |= {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1", "OPENAI_API_KEY": "none"}
+        url = provider.stdout.readline().split(";")[0].split()[-1]
+        assert url.startswith("http://127.0.0.1:"), url
+        os.environ |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
         tracefork(folder, "record", "-o", "ticket.tape", "agent.py")
         words = ("--agent", "agent:support", "--oracle", "regex:refund you", "--yes")
         tracefork(folder, "blame", "ticket.tape", *words, "--budget", "200 calls")
