@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from peers import PEERS
+from peers import PEERS, TIMEFORK
 from table import Measurement
 
 BEGIN = "<!-- Written by `tox -e benchmarks -- --write docs/benchmarks.md`, up to the end mark. -->"
@@ -18,6 +18,7 @@ OURS = ("tracefork-core", "tracefork-core, closed", "TapeSaver", "blame, its fir
 """The rows that are ours."""
 OTHERS = (
     *PEERS,
+    TIMEFORK,
     *("forkline 0.5.0", "SqliteSaver", "InMemorySaver"),
     *("largest drop", "point of commitment", "controlled commitment", "flip rate"),
     "single-order Shapley",

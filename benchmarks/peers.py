@@ -20,7 +20,7 @@ from recorders import Clients, PlainClients, Recorder
 if TYPE_CHECKING:
     import httpx2
 
-PINS = ("tracefork==1.0.0", "forkline==0.5.0", "vcrpy==9.4.2")
+PINS = ("tracefork==1.0.0", "forkline==0.5.0", "vcrpy==9.4.2", "timefork==0.3.3")
 _SHARED = ("httpx", "httpx2", "openai")
 _OLDEST_PYTHON = (3, 12)
 
@@ -28,6 +28,8 @@ IN_MEMORY = "tracefork 1.0.0"
 CRASH_SAFE = "tracefork 1.0.0, crash-safe"
 VCR = "vcrpy 9.4.2"
 VCR_BODY = "vcrpy 9.4.2, body matched"
+TIMEFORK = "timefork 0.3.3"
+"""It records through a proxy, so only its report is measured."""
 FORKLINE = "forkline 0.5.0"
 """It does not record HTTP, so only its start is measured."""
 

@@ -46,6 +46,7 @@ MEASUREMENTS = (
     "viewing",
     "gate",
     "terminal_view",
+    "reporting",
     "checkpoints",
     "forks",
     "known_truth",
