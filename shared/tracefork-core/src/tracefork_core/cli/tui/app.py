@@ -272,6 +272,7 @@ def view(path: Path, folder: Path | None) -> None:
         TapeError: the tape cannot be read.
     """
     app = TapeView(OpenRun(path, shutil.get_terminal_size().columns), folder)
+    gc.freeze()  # What is loaded stays: no collection has to look at it again.
     gc.enable()
     try:
         app.run()
