@@ -52,7 +52,7 @@ def tracefork(folder: Path, *words: str, code: int = 0) -> str:
 def opened(page: Page, report: Path, place: str = "") -> None:
     """Open a report at a place, and wait for its first rows."""
     page.goto(f"{report.as_uri()}{place}")
-    page.wait_for_selector(".row, .entry, .scroll")
+    page.wait_for_selector(".left :is(.row, .entry, .scroll)")
 
 
 @pytest.fixture(scope="session")
