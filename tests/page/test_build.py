@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "shared/tracefork-core/page"
-NAMES = ("page.js", "live.js", "page.css", "LICENSES.txt")
+NAMES = ("page.js", "page.css", "LICENSES.txt")
 
 
 def test_the_same_sources_give_the_same_page(tmp_path: Path) -> None:

@@ -19,13 +19,13 @@ async function bundled(entry, more = {}) {
 }
 
 const worker = await bundled("src/worker.js", { format: "iife" });
-const mount = { format: "iife", define: { WORKER_SOURCE: JSON.stringify(worker) } };
-const report = await bundled("src/report.js", mount);
-const live = await bundled("src/live.js", mount);
+const script = await bundled("src/page.js", {
+  format: "iife",
+  define: { WORKER_SOURCE: JSON.stringify(worker) },
+});
 const style = await bundled("src/page.css", { loader: { ".css": "css" } });
 // In a page, "</script" would end the script, whatever it stands in.
-writeFileSync(`${OUT}/page.js`, report.replaceAll("</script", "<\\/script"));
-writeFileSync(`${OUT}/live.js`, live.replaceAll("</script", "<\\/script"));
+writeFileSync(`${OUT}/page.js`, script.replaceAll("</script", "<\\/script"));
 writeFileSync(`${OUT}/page.css`, style);
 
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
@@ -37,4 +37,4 @@ const licences = Object.keys(dependencies)
     return `${name} ${version}\n\n${text}\n`;
   });
 writeFileSync(`${OUT}/LICENSES.txt`, licences.join("\n----\n\n"));
-console.log(`page.js ${report.length} characters, live.js ${live.length}, page.css ${style.length}`);
+console.log(`page.js ${script.length} characters, page.css ${style.length}`);

@@ -91,8 +91,8 @@ function Status({ store, here, go, served }) {
   </div>`;
 }
 
-const main = document.getElementById("page");
-if (main) {
+/** @param {HTMLElement} main */
+export function mountLive(main) {
   /** @type {Served} */
   const served = JSON.parse(document.getElementById("view")?.textContent ?? "{}");
   const words = new URLSearchParams(location.search);

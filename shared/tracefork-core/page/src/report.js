@@ -3,8 +3,8 @@ import { html, render } from "htm/preact";
 import { App } from "./app.js";
 import { Store } from "./store.js";
 
-const main = document.getElementById("page");
-if (main) {
+/** @param {HTMLElement} main */
+export function mountReport(main) {
   try {
     const store = new Store(document, JSON.parse(document.getElementById("report")?.textContent ?? ""));
     main.replaceChildren();

@@ -22,6 +22,7 @@ from tracefork_core.tape.event import (
     ExchangePayload,
     StepRecord,
     events,
+    steps_down_to,
 )
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.log import LogReader
@@ -60,11 +61,7 @@ class Beginning:
 
     def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
         """Return the steps from the root down to this one."""
-        found: list[StepRecord] = []
-        while step is not None and (record := self._steps.get(step)) and len(found) < 64:
-            found.append(record)
-            step = record.parent
-        return tuple(reversed(found))
+        return steps_down_to(step, self._steps)
 
 
 @contextmanager

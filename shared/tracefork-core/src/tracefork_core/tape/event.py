@@ -9,7 +9,7 @@ version.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -253,6 +253,18 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     unsearched: int = 0
     replaced: list[str] = []
     unwatched: list[str] = []
+
+
+_DEEPEST = 64
+
+
+def steps_down_to(step: str | None, by_id: Mapping[str, StepRecord]) -> tuple[StepRecord, ...]:
+    """Return the steps from the root down to this one; of a corrupt circle, some."""
+    found: list[StepRecord] = []
+    while step is not None and (record := by_id.get(step)) and len(found) < _DEEPEST:
+        found.append(record)
+        step = record.parent
+    return tuple(reversed(found))
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):

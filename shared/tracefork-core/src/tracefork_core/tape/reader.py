@@ -41,6 +41,7 @@ from tracefork_core.tape.event import (
     StepRecord,
     Stop,
     Structure,
+    steps_down_to,
 )
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.journal import exchanges_in_flight
@@ -275,11 +276,7 @@ class Tape:
 
     def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
         """Return the steps from the root down to this one."""
-        steps: list[StepRecord] = []
-        while step is not None and (record := self._steps_by_id.get(step)) and len(steps) < 64:
-            steps.append(record)
-            step = record.parent
-        return tuple(reversed(steps))
+        return steps_down_to(step, self._steps_by_id)
 
     def step_path(self, step: str | None) -> tuple[str, ...]:
         """Return the names of the steps from the root down to this one."""

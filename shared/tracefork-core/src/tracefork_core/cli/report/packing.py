@@ -30,7 +30,7 @@ class Parts:
         return f"{self._prefix}{len(self._packed) - 1}"
 
     def get(self, name: str) -> bytes | None:
-        """Return the text of a part; None if there is none of that name."""
+        """Return the text of a part; None if no part has that name."""
         number = name.removeprefix(self._prefix)
         if name == number or not (number.isascii() and number.isdecimal()):
             return None

@@ -56,7 +56,7 @@ def live_page(folder: str, *, allow_run: bool) -> tuple[bytes, str]:
         folder: the name of the folder that the server shows.
         allow_run: whether the page may start commands.
     """
-    script, style = _built("live.js"), _built("page.css")
+    script, style = _built("page.js"), _built("page.css")
     ours = "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     page = _HEAD.format(meta="", title=_escaped(f"{folder} · tracefork"), style=style)
     data = _data({"folder": folder, "allow_run": allow_run})

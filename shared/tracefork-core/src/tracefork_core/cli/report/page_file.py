@@ -1,4 +1,4 @@
-"""The file of a page: its name, which is never replaced unasked, and what is printed about it."""
+"""Write the file of a page, never over another file unless asked, and print a summary of it."""
 
 from __future__ import annotations
 

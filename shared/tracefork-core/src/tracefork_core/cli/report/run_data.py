@@ -82,7 +82,7 @@ def head_of(
     only: int | None = None,
     blame: Report | None = None,
 ) -> Run:
-    """Return what is said of a run as a whole: not its rows, nor how it compares with its parent.
+    """Return the totals and facts of a run, without its rows and the comparison with its parent.
 
     `errors` are those of its rows. `took` is its time in milliseconds, if no receipt says it.
     """

@@ -20,7 +20,7 @@ from tracefork_core.tape.marks import label_of
 from tracefork_core.tape.schema import beside, holds_threads
 
 _AT_ONCE = 0.1
-"""Seconds of reading, before a viewer is told of what was read."""
+"""After so many seconds of reading, the viewer gets what was read so far."""
 State = tuple[int, int, int] | None
 
 

@@ -1,7 +1,7 @@
 """A tape that may still be recorded, as rows that come in.
 
 A viewer asks what is new since its last look. Rows before the first exchange in flight stay as they
-are. From there on, rows are laid out anew at each look: an answer may still grow, and exchanges
+are. The rows from there on are made again at each look: an answer may still grow, and exchanges
 behind it may have landed before it.
 """
 
@@ -22,6 +22,7 @@ from tracefork_core.cli.report.blocks import Blocks
 from tracefork_core.cli.report.document import Branch, Index, Outcome, Parent, Run, Step
 from tracefork_core.cli.report.packing import Parts
 from tracefork_core.cli.report.run_data import head_of, lasted
+from tracefork_core.cli.view.folder import State, state_of
 from tracefork_core.errors import TraceforkError
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.schema import beside
@@ -31,7 +32,7 @@ _COLUMNS = tuple(
     name for name in Index.__struct_fields__ if name not in (*_SPARSE, "steps", "edges")
 )
 _AT_ONCE = 0.1
-"""Seconds of reading, before a viewer is told of what was read."""
+"""After so many seconds of reading, the viewer gets what was read so far."""
 _NOT_ENDED = "The recording has not ended, or it was cut off."
 _TAILS = 32
 """Blocks of earlier looks stay there for a while: a viewer may be about to ask for them."""
@@ -220,7 +221,7 @@ class Growing:
         self._run = self._head(tape, blocks, tail)
 
     def _head(self, tape: Tape, blocks: Blocks, tail: Blocks) -> Run:
-        """Return what is said of the run as a whole, as far as it is read."""
+        """Return the totals and facts of the part of the run that was read."""
         errors = blocks.index.errors | tail.index.errors
         took = max(lasted(blocks.index), lasted(tail.index))
         run = head_of(tape, tail, errors, took, content=True)
@@ -263,15 +264,7 @@ def _is_open(exchange: Exchange) -> bool:
     return exchange.end == "open"
 
 
-def _files(path: Path) -> tuple[tuple[int, int, int] | None, ...]:
+def _files(path: Path) -> tuple[State, ...]:
     """Return what changes when anything about a tape is written: its files, and its blame."""
     files = (path, beside(path, "-wal"), beside(path, "-flight"), latest(path) / FILE)
-    return tuple(map(_state, files))
-
-
-def _state(file: Path) -> tuple[int, int, int] | None:
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    return tuple(map(state_of, files))

@@ -1,4 +1,4 @@
-"""The commands that the page may start, and what is said before one is: what it does, and costs.
+"""The commands that the page may start, with what each does and costs, to confirm before it starts.
 
 The page names a verb and a few values. The words of the command are made here, so that no page can
 make another command of them, and a person confirms what is shown.

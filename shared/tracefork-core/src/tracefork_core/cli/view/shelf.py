@@ -10,7 +10,7 @@ from pathlib import Path
 from tracefork_core.cli.view.growing import Growing
 
 _KEPT = 4
-"""Tapes that nobody looks at any more stay read: a viewer goes back and forth."""
+"""So many tapes without a viewer are kept: a viewer goes back and forth."""
 
 
 class Shelf:
