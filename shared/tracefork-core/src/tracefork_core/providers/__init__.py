@@ -12,6 +12,7 @@ content is a `draft`, and each format has an `…_answer` module. `asking` edits
 `dropping` removes messages or tools from it. `held_state` finds what a request continues that its
 provider keeps.
 
+`traced` writes and reads a call of which only a trace kept the content.
 `formats` finds the wire formats that adapters bring, which are read and written like these.
 `carried` reads and writes a body of OpenAI's or Anthropic's format in an adapter's transport.
 """

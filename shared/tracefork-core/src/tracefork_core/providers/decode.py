@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tracefork_core.providers import anthropic, gemini
+from tracefork_core.providers import anthropic, gemini, traced
 from tracefork_core.providers.call import ModelCall, ToolUse
 from tracefork_core.providers.formats import Answer, format_of
 from tracefork_core.providers.hosts import provider_of
@@ -88,6 +88,8 @@ def _known(asked: Request, answered: Answer | None) -> ModelCall | None:
     wire = read_wire(asked.url, asked.headers, asked.body, *answer)
     if wire is None:
         return None
+    if asked.url.startswith(f"{traced.SCHEME}://"):
+        return traced.decode(wire)
     provider = provider_of(wire.host)
     for route in _ROUTES:
         if wire.path.endswith(route.ending):
