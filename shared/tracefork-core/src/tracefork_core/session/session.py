@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Context
 from pathlib import Path
 
@@ -54,6 +54,7 @@ class Session:
     """One run under a tape. Implements `exchange.contract.Session`; safe to use from any thread.
 
     With `is_shared`, its event loop serves other runs, too: a delivery does not wait for those.
+    `now` gives the nanoseconds since the epoch, where that is not the time of this machine.
 
     Attributes:
         source: the tape that answers it; None in a recording.
@@ -81,6 +82,7 @@ class Session:
         order: Order | None = None,
         plan: Plan | None = None,
         is_shared: bool = False,
+        now: Callable[[], int] | None = None,
     ) -> None:
         check_matchers(matchers)
         self._matchers = tuple(matchers)
@@ -115,7 +117,7 @@ class Session:
             warns_of_hang=source is not None,
         )
         self.suspects = state.suspects
-        self.sink = Sink(state, sink, gate, next_turn, strict=strict)
+        self.sink = Sink(state, sink, gate, next_turn, strict=strict, now=now)
         self.answers: Answers | None = None
         self.travel: Travel | None = None
         if source is not None:

@@ -36,6 +36,7 @@ class Sink:
         next_turn: Callable[[], int],
         *,
         strict: bool,
+        now: Callable[[], int] | None = None,
     ) -> None:
         self._state = state
         self.tape = tape
@@ -50,10 +51,11 @@ class Sink:
         self._steps = Steps()
         self._pid = os.getpid()
         self._wall_zero = time_ns() - monotonic_ns()
+        self._now = now
 
     def wall_ns(self) -> int:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
-        return self._wall_zero + monotonic_ns()
+        return self._wall_zero + monotonic_ns() if self._now is None else self._now()
 
     def write(self, action: Callable[[TapeWriter], None]) -> None:
         """Write to the tape. If that fails, the recording ends, but not the agent.

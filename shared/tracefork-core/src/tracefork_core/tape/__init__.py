@@ -1,8 +1,10 @@
 """What a recording is: events, bodies, the digest, the file.
 
 What lies on it: an `event` of some kind, an `exchange`, a `checkpoint`, a read of `state` or of the
-`surroundings`, what a service `served`; each is canonical JSON, and `digest` makes the digest of a
-run from that. `writer` writes: through `file` to the `log` (as zstd `frames`), and to the `journal`
+`surroundings`, what a service `served`, where a tape was `imported` from; each is canonical JSON,
+and `digest` makes the digest of a run from that.
+
+`writer` writes: through `file` to the `log` (as zstd `frames`), and to the `journal`
 while an exchange is in flight. The run of a service is `held` in memory until it is known whether
 its tape is kept. `blobs` stores bodies, as a `delta` if that is smaller. `reader` reads all of it
 again, through `contents`, and `beginning` the first exchanges alone.

@@ -44,6 +44,7 @@ from tracefork_core.tape.event import (
     steps_down_to,
 )
 from tracefork_core.tape.exchange import Exchange
+from tracefork_core.tape.imported import IMPORTED, Imported
 from tracefork_core.tape.journal import exchanges_in_flight
 from tracefork_core.tape.served import SERVED, Served
 from tracefork_core.tape.state import STATE, StateRead
@@ -245,6 +246,13 @@ class Tape:
             served = self._parent.served
             return served and msgspec.structs.replace(served, status=None, answer=None)
         return self._contents.last(SERVED, msgspec.json.Decoder(Served).decode)
+
+    @property
+    def imported(self) -> Imported | None:
+        """Where the run was imported from, and how much of it; None of a run recorded here."""
+        if self.origin is not None:
+            return self._parent.imported
+        return self._contents.last(IMPORTED, msgspec.json.Decoder(Imported).decode)
 
     @cached_property
     def digest(self) -> str:

@@ -151,7 +151,7 @@ class TapeWriter:
                     receipt,
                     digest=chain(payloads),
                     exchanges=len(payloads),
-                    took=monotonic_ns() - self._began,
+                    took=receipt.took or monotonic_ns() - self._began,
                 )
                 self._file.finish(line(RECEIPT, _NOTHING, canonical(receipt)), len(payloads))
                 remove = True

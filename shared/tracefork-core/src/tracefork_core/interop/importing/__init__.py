@@ -1,0 +1,10 @@
+"""Turn the recordings and traces of other tools into tapes.
+
+A reader turns a file into a `Run` (`foreign_run`), and `recording` records that run onto a tape: it
+sends its exchanges through an ordinary session, so that secrets are masked, URLs canonical and
+bodies hashed as in any recording. Only the clock is the file's.
+
+Traces become `spans` first: `otlp` reads those of OpenTelemetry, `langfuse`, `langsmith` and
+`transcripts` those of other tools. `span_calls` says what a span asked of a model or a tool, and
+`messages` reads the messages in it.
+"""

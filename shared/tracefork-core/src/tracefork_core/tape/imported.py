@@ -1,0 +1,63 @@
+"""The event that says where an imported tape comes from, and how much of the run it holds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+IMPORTED = "imported"
+
+Grade = Literal["proven", "unproven", "content", "structure"]
+"""How much of a run an import holds, from the most to the least.
+
+proven     each request and response as bytes: replays, and requests are compared whole
+unproven   each response as bytes, but not all that was compared of the requests: replays
+content    messages and results, but no bytes: does not replay
+structure  which calls there were, and the content of some at most: does not replay
+"""
+
+GRADES: dict[Grade, str] = {
+    "proven": "replayable (bodies proven)",
+    "unproven": "replayable without proof of the request",
+    "content": "structure and content",
+    "structure": "structure",
+}
+
+
+class Blamed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The exchange that people blamed a failed run on, as the imported file says."""
+
+    exchange: int
+    agent: str | None = None
+    reason: str | None = None
+
+
+class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a tape was imported from.
+
+    Attributes:
+        format: the name of the format: "VCR cassette".
+        file: the name of the file.
+        sha256: the hash of the file.
+        grade: the lowest grade of an exchange.
+        missing: what the file does not hold, as sentences.
+        lower: the exchanges of a grade below "proven", by grade.
+        not_compared: "headers", "body": what a replay cannot compare, because the file does not
+            have it for each request.
+        blamed: what the file blames a failed run on.
+    """
+
+    format: str
+    file: str
+    sha256: str
+    grade: Grade
+    missing: list[str] = []
+    lower: dict[str, list[int]] = {}
+    not_compared: list[str] = []
+    blamed: Blamed | None = None
+
+    @property
+    def replays(self) -> bool:
+        """Whether the tape holds the bytes that a replay needs."""
+        return self.grade in ("proven", "unproven")
