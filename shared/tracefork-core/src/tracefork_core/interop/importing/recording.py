@@ -5,7 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
+from tracefork_core.exchange.contract import AFTER
 from tracefork_core.exchange.current import current_step
+from tracefork_core.exchange.lane import opened
 from tracefork_core.interop.importing.foreign_run import ForeignExchange, ForeignRun, ForeignStep
 from tracefork_core.masking.masking import Masking
 from tracefork_core.session.session import Session
@@ -45,7 +47,8 @@ def write(run: ForeignRun, source: Path, content: bytes, target: Path) -> Receip
     try:
         writer.note(IMPORTED, aside=_origin(run, source, content))
         session = Session(sink=writer, masking=masking, now=clock, strict=True)
-        _Recording(session, clock).record(run)
+        with opened(session):
+            _Recording(session, clock).record(run)
         return writer.close(
             Receipt(
                 digest="",
@@ -123,9 +126,17 @@ class _Recording:
             self._clock.now = each.started
             parent = self._steps.get(each.parent or "")
             self._steps[each.id] = self._session.begin_step(
-                each.kind, each.name, parent, each.detail
+                each.kind, each.name, parent, self._detail(each)
             )
         return self._steps[step.id]
+
+    def _detail(self, step: ForeignStep) -> dict[str, object]:
+        """Return the detail of a step; the steps that it waited for have their ids on the tape."""
+        waited = step.detail.get(AFTER)
+        if not isinstance(waited, list):
+            return step.detail
+        known = [self._steps[each] for each in waited if each in self._steps]
+        return {**step.detail, AFTER: known}
 
     def _exchange(self, exchange: ForeignExchange) -> None:
         start = self._clock.now = exchange.started

@@ -1,0 +1,137 @@
+"""Turn the spans of a trace into a run: its model calls, tools and requests, inside its steps.
+
+A span is an exchange if it asked a model, a tool or a server; a span with others below it is a
+step; one that is both is a step with its exchange inside. Instrumentations stack, so one call of a
+model may have several spans: the innermost counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tracefork_core.exchange.contract import AFTER, Failure, Head, Request
+from tracefork_core.interop.importing.foreign_run import ForeignExchange, ForeignRun, ForeignStep
+from tracefork_core.interop.importing.span_calls import call_of, operation_of, step_of
+from tracefork_core.interop.importing.spans import Span
+from tracefork_core.providers import traced
+from tracefork_core.providers.call import ModelCall, ToolUse
+from tracefork_core.providers.lenient import compact, count
+from tracefork_core.tape.imported import Blamed, Grade
+
+_DEEPEST = 64
+_OK = Head(200, "OK", ())
+
+
+def run_of(format_name: str, spans: Iterable[Span], blamed: Blamed | None = None) -> ForeignRun:
+    """Return the run that the spans of one trace describe, in the order in which they began."""
+    trace = _Trace(sorted(spans, key=lambda span: span.started))
+    run = ForeignRun(format_name, steps=list(trace.steps()), blamed=blamed)
+    run.exchanges = list(trace.exchanges())
+    run.missing = _missing(run.exchanges)
+    return run
+
+
+def _missing(exchanges: list[ForeignExchange]) -> list[str]:
+    without = sum(exchange.grade == "structure" for exchange in exchanges)
+    said = ["The requests and responses as bytes: a trace has their content at most."]
+    if without:
+        said.append(f"The whole content of {without} of {len(exchanges)} calls.")
+    return said
+
+
+class _Trace:
+    """The spans of a trace, in the order in which they began."""
+
+    def __init__(self, spans: list[Span]) -> None:
+        self._spans = spans
+        self._by_id = {span.id: span for span in spans}
+        self._parents = {span.parent for span in spans if span.parent in self._by_id}
+        self._calls = {id(span): call for span in spans if (call := call_of(span)) is not None}
+        self._above_calls = {
+            above.id
+            for span in spans
+            if isinstance(self._calls.get(id(span)), ModelCall)
+            for above in self._ancestors(span)
+        }
+
+    def _ancestors(self, span: Span) -> Iterator[Span]:
+        here = self._by_id.get(span.parent or "")
+        for _ in range(_DEEPEST):
+            if here is None:
+                return
+            yield here
+            here = self._by_id.get(here.parent or "")
+
+    def steps(self) -> Iterator[ForeignStep]:
+        """Yield a step for each span with others below it, and for each that is no exchange."""
+        for span in self._spans:
+            if span.id in self._parents or self._exchange(span) is None:
+                kind, name = step_of(span)
+                call = self._calls.get(id(span))
+                kind = "tool" if isinstance(call, ToolUse) else kind
+                detail: dict[str, object] = {AFTER: span.links} if span.links else {}
+                parent = span.parent if span.parent in self._by_id else None
+                yield ForeignStep(
+                    span.id, kind, name, parent, span.started, span.ended, span.error, detail
+                )
+
+    def exchanges(self) -> Iterator[ForeignExchange]:
+        """Yield what the spans asked of models, tools and servers."""
+        for span in self._spans:
+            if (exchange := self._exchange(span)) is not None:
+                exchange.started = span.started
+                exchange.took = max(span.ended - span.started, 0) if span.ended else None
+                exchange.step = span.id if span.id in self._parents else span.parent
+                yield exchange
+
+    def _exchange(self, span: Span) -> ForeignExchange | None:
+        call = self._calls.get(id(span))
+        if isinstance(call, ToolUse):
+            return _tool_exchange(span, call)
+        if isinstance(call, ModelCall):
+            return None if span.id in self._above_calls else _model_exchange(call)
+        inside = any(id(above) in self._calls for above in self._ancestors(span))
+        return None if inside or operation_of(span) else _http_exchange(span)
+
+
+def _model_exchange(call: ModelCall) -> ForeignExchange:
+    asked, answered = traced.encode(call)
+    failure = Failure(call.error.type, call.error.message or "") if call.error else None
+    whole = bool(call.input or call.system) and bool(call.output or failure)
+    return ForeignExchange(
+        Request("POST", traced.url_of(call), (), asked, "import"),
+        None if failure else _OK,
+        () if failure else (answered,),
+        failure,
+        grade="content" if whole else "structure",
+    )
+
+
+def _tool_exchange(span: Span, use: ToolUse) -> ForeignExchange:
+    failure = (
+        Failure(span.text("error.type") or "error", span.error or "") if use.is_error else None
+    )
+    grade: Grade = "content" if use.result is not None or failure else "structure"
+    arguments = compact(use.arguments if use.arguments is not None else {})
+    return ForeignExchange(
+        Request("CALL", f"tool:{use.name}", (), arguments.encode(), "tool"),
+        None if failure else _OK,
+        () if failure else (compact(use.result).encode(),),
+        failure,
+        grade=grade,
+    )
+
+
+def _http_exchange(span: Span) -> ForeignExchange | None:
+    """Return the request that a span of an HTTP client stands for, without its bodies."""
+    method = span.text("http.request.method", "http.method")
+    url = span.text("url.full", "http.url")
+    if method is None or url is None:
+        return None
+    status = count(span.get("http.response.status_code", "http.status_code"))
+    return ForeignExchange(
+        Request(method, url, (), b"", "import"),
+        Head(status, "", ()) if status is not None else None,
+        failure=Failure("error", span.error or "no response") if status is None else None,
+        grade="structure",
+    )
