@@ -151,6 +151,26 @@ def test_each_convention_gives_the_same_messages(attributes: dict[str, Json]) ->
     assert call.output == ANSWERED
 
 
+def test_a_tool_call_among_the_contents_is_read_once() -> None:
+    """OpenInference's Anthropic has it among the contents and beside them."""
+    start = "llm.output_messages.0.message"
+    call = read(
+        {
+            "openinference.span.kind": "LLM",
+            f"{start}.role": "assistant",
+            f"{start}.contents.0.message_content.type": "tool_use",
+            f"{start}.contents.0.tool_call.id": "c1",
+            f"{start}.contents.0.tool_call.function.name": "look_up",
+            f"{start}.contents.0.tool_call.function.arguments": '{"city":"Oslo"}',
+            f"{start}.tool_calls.0.tool_call.id": "c1",
+            f"{start}.tool_calls.0.tool_call.function.name": "look_up",
+            f"{start}.tool_calls.0.tool_call.function.arguments": '{"city":"Oslo"}',
+        }
+    )
+    expected = ToolCallPart("c1", "look_up", {"city": "Oslo"})
+    assert call.output == (Message("assistant", (expected,)),)
+
+
 def test_messages_that_are_events_are_read() -> None:
     """So it was before 1.37 of the conventions."""
     call = read(

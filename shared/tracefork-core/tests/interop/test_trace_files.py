@@ -73,11 +73,32 @@ def test_spans_become_exchanges_in_order_inside_their_steps(tmp_path: Path) -> N
     )
     assert is_otlp(document)
     asked = calls_on(run_of("OTLP", read_otlp(document)), tmp_path)
-    assert [steps for steps, _ in asked] == [("A", "outer", "inner"), ("A",)]
+    assert [steps for steps, _ in asked] == [("A", "outer"), ("A",)]
     first, second = (call for _, call in asked)
     assert isinstance(first, ModelCall)
     assert first.request_model == "m"
     assert second == "tool:t"
+
+
+def test_of_stacked_spans_the_one_with_the_messages_is_the_call(tmp_path: Path) -> None:
+    """An SDK's own span has no messages, whether it lies inside or shares the response's id."""
+    chat = {"gen_ai__operation__name": "chat"}
+    told = {**chat, "gen_ai__prompt": "Hi", "gen_ai__output": "Hello."}
+    document = otlp(
+        [
+            span("instrumented", "", 0, **told),
+            span("inside", "instrumented", 1, **chat),
+            span("beside", "", 2, **chat, gen_ai__response__id="r"),
+            span("also", "", 3, **told, gen_ai__response__id="r"),
+        ]
+    )
+    run = run_of("OTLP", read_otlp(document))
+    assert [exchange.grade for exchange in run.exchanges] == ["content", "content"]
+    assert [call.text for _, call in calls_on(run, tmp_path) if isinstance(call, ModelCall)] == [
+        "Hello.",
+        "Hello.",
+    ]
+    assert run.steps == []
 
 
 def test_links_are_what_a_step_waited_for(tmp_path: Path) -> None:

@@ -6,5 +6,5 @@ bodies hashed as in any recording. Only the clock is the file's.
 
 Traces become `spans` first: `otlp` reads those of OpenTelemetry, `langfuse`, `langsmith` and
 `transcripts` those of other tools. `span_calls` says what a span asked of a model or a tool, and
-`messages` reads the messages in it.
+`span_messages` its messages, whose shapes `messages` reads. `trace_run` makes a run of the spans.
 """

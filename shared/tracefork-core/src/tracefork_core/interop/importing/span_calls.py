@@ -3,34 +3,21 @@
 Each fact has several names, because conventions change and each program has its own: GenAI
 conventions of today and of before 1.37 (messages as events), OpenInference, OpenLLMetry, Vercel's
 AI SDK, Google's ADK, pydantic-ai. They are asked in that order, and the first that has a value
-decides. The names stand here and in no other file of the importers.
+decides. `span_messages` does the same for the messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tracefork_core.interop.importing.messages import decoded, messages_of, parts_of
+from tracefork_core.interop.importing.messages import decoded, parts_of
+from tracefork_core.interop.importing.span_messages import bare, conversation, without_tools
 from tracefork_core.interop.importing.spans import Span, below
-from tracefork_core.providers.call import (
-    Message,
-    ModelCall,
-    ModelError,
-    Part,
-    ReasoningPart,
-    TextPart,
-    ToolCallResponsePart,
-    ToolDefinition,
-    ToolUse,
-    Usage,
-)
+from tracefork_core.providers.call import ModelCall, ModelError, ToolDefinition, ToolUse, Usage
 from tracefork_core.providers.lenient import (
     Json,
     count,
     field,
     items,
     mapping,
-    mappings,
     text,
     total,
 )
@@ -96,25 +83,6 @@ _OPERATION = (
     "ai.operationId",
     "langfuse.observation.type",
 )
-_ASKED = (
-    "gen_ai.input.messages",
-    "gen_ai.prompt",
-    "ai.prompt.messages",
-    "ai.prompt",
-    "gcp.vertex.agent.llm_request",
-    "langfuse.observation.input",
-    "input.value",
-    "input",
-)
-_ANSWERED = (
-    "gen_ai.output.messages",
-    "gen_ai.completion",
-    "gcp.vertex.agent.llm_response",
-    "langfuse.observation.output",
-    "gen_ai.output",
-    "output.value",
-    "output",
-)
 _TOOL_NAME = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "traceloop.entity.name")
 _TOOL_ARGUMENTS = (
     "gen_ai.tool.call.arguments",
@@ -140,13 +108,6 @@ _TOOL_RESULT = (
     "output",
 )
 _BEFORE_NAME = ("execute_tool ", "running tool: ", "tool ")
-_EVENT_ROLES = {
-    "gen_ai.system.message": "system",
-    "gen_ai.user.message": "user",
-    "gen_ai.assistant.message": "assistant",
-    "gen_ai.tool.message": "tool",
-}
-_CHOICE = "gen_ai.choice"
 
 
 def call_of(span: Span) -> ModelCall | ToolUse | None:
@@ -177,8 +138,8 @@ def step_of(span: Span) -> tuple[str, str]:
 
 
 def _model_call(span: Span, operation: str) -> ModelCall:
-    asked, answered = _conversation(span)
-    asked, offered = _without_tools(asked)
+    asked, answered = conversation(span)
+    asked, offered = without_tools(asked)
     model = span.text(
         "gen_ai.request.model", "llm.model_name", "ai.model.id", "embedding.model_name"
     )
@@ -217,110 +178,6 @@ def _provider(span: Span, model: str | None) -> str | None:
     return _PROVIDERS.get(name, name)
 
 
-def _conversation(span: Span) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    """Return the messages of the question and of the answer."""
-    noted_asked, noted_answered = _of_events(span)
-    listed = below(span.attributes, "llm.input_messages"), below(span.attributes, "gen_ai.prompt")
-    given = (
-        below(span.attributes, "llm.output_messages"),
-        below(span.attributes, "gen_ai.completion"),
-    )
-    asked = (
-        messages_of(span.get(_ASKED[0]), "user")
-        or _unwrapped(listed, "user")
-        or noted_asked
-        or messages_of(span.get(*_ASKED[1:]), "user")
-    )
-    answered = (
-        messages_of(span.get(_ANSWERED[0]), "assistant")
-        or _unwrapped(given, "assistant")
-        or noted_answered
-        or _of_vercel(span)
-        or messages_of(span.get(*_ANSWERED[1:]), "assistant")
-    )
-    return asked, answered
-
-
-def _unwrapped(lists: tuple[Json, Json], role: str) -> tuple[Message, ...]:
-    """Read messages that lie in numbered attributes, without OpenInference's wrappers."""
-    found = next((items(each) for each in lists if items(each)), [])
-    return tuple(message for each in found for message in messages_of(_bare(each), role))
-
-
-_WRAPPERS = ("message", "message_content", "tool_call", "tool", "image")
-
-
-def _bare(value: Json) -> Json:
-    if isinstance(value, list):
-        return [_bare(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if len(value) == 1 and (name := next(iter(value))) in _WRAPPERS:
-        return _bare(value[name])
-    return {name: _bare(item) for name, item in value.items()}
-
-
-def _without_tools(
-    asked: tuple[Message, ...],
-) -> tuple[tuple[Message, ...], tuple[ToolDefinition, ...]]:
-    """Return messages without the definitions of tools that Langfuse's LangChain puts there."""
-    kept, offered = [], []
-    for message in asked:
-        response = message.parts[0] if len(message.parts) == 1 else None
-        held = mapping(response.response) if isinstance(response, ToolCallResponsePart) else {}
-        if held.get("type") == "function" and "function" in held:
-            offered.append(held)
-        else:
-            kept.append(message)
-    return tuple(kept), tool_definitions(list(offered))
-
-
-def _of_events(span: Span) -> tuple[tuple[Message, ...], tuple[Message, ...]]:
-    asked: list[Message] = []
-    answered: list[Message] = []
-    for name, attributes in _noted(span):
-        if role := _EVENT_ROLES.get(name):
-            asked += messages_of({"role": role, **_message_of(attributes)}, role)
-        elif name == _CHOICE:
-            inner = decoded(field(attributes, "message")) or _message_of(attributes)
-            answered += messages_of(inner, "assistant")
-        else:
-            given = field(attributes, "gen_ai.input.messages", "gen_ai.prompt")
-            said = field(attributes, "gen_ai.output.messages", "gen_ai.completion")
-            asked += messages_of(given, "user")
-            answered += messages_of(said, "assistant")
-    return tuple(asked), tuple(answered)
-
-
-def _noted(span: Span) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Yield the events of a span; pydantic-ai has them as an attribute."""
-    for event in span.events:
-        yield event.name, event.attributes
-    listed = decoded(span.get("events", "all_messages_events"))
-    for each in mappings(listed):
-        yield text(each.get("event.name")) or "", each
-
-
-def _message_of(attributes: dict[str, Json]) -> dict[str, Json]:
-    """Return an event's message; its values may be JSON in a text, and have a prefix."""
-    return {
-        name.removeprefix("gen_ai.event."): decoded(value) if name != "content" else value
-        for name, value in attributes.items()
-        if not name.startswith(("event.", "gen_ai.system", "gen_ai.message"))
-    } | ({"tool_call_id": attributes["id"]} if "id" in attributes else {})
-
-
-def _of_vercel(span: Span) -> tuple[Message, ...]:
-    parts: list[Part] = []
-    if thought := span.text("ai.response.reasoning"):
-        parts.append(ReasoningPart(thought))
-    if said := span.text("ai.response.text", "ai.response.object"):
-        parts.append(TextPart(said))
-    for message in messages_of(span.get("ai.response.toolCalls"), "assistant"):
-        parts += message.parts
-    return (Message("assistant", tuple(parts)),) if parts else ()
-
-
 def _tools(span: Span) -> tuple[ToolDefinition, ...]:
     listed = decoded(span.get("gen_ai.tool.definitions", "ai.prompt.tools", "llm.tools"))
     if not isinstance(listed, list):
@@ -334,8 +191,8 @@ def _tools(span: Span) -> tuple[ToolDefinition, ...]:
 
 def _offered(tool: Json) -> Json:
     """Return a definition with the names that OpenAI has for its fields."""
-    bare = mapping(_bare(tool))
-    inner = mapping(decoded(field(bare, "json_schema"))) or bare
+    known = mapping(bare(tool))
+    inner = mapping(decoded(field(known, "json_schema"))) or known
     schema = decoded(field(inner, "parameters", "input_schema", "inputSchema"))
     return inner if "function" in inner or schema is None else {**inner, "parameters": schema}
 
@@ -393,6 +250,7 @@ def _usage(span: Span) -> Usage | None:
         ),
         reasoning_output_tokens=number(
             "gen_ai.usage.reasoning.output_tokens",
+            "gen_ai.usage.reasoning_tokens",
             "gen_ai.usage.details.reasoning_tokens",
             "llm.token_count.completion_details.reasoning",
             "ai.usage.reasoningTokens",
@@ -413,7 +271,7 @@ def _reasons(span: Span) -> tuple[str, ...]:
         return (value,)
     if reasons := tuple(reason for reason in items(value) if isinstance(reason, str)):
         return reasons
-    noted = (mapping(decoded(each)) for each in items(decoded(span.get(_ANSWERED[0]))))
+    noted = (mapping(decoded(each)) for each in items(decoded(span.get("gen_ai.output.messages"))))
     return tuple(reason for each in noted if (reason := text(each.get("finish_reason"))))
 
 

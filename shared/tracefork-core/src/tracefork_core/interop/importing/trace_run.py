@@ -1,8 +1,11 @@
 """Turn the spans of a trace into a run: its model calls, tools and requests, inside its steps.
 
 A span is an exchange if it asked a model, a tool or a server; a span with others below it is a
-step; one that is both is a step with its exchange inside. Instrumentations stack, so one call of a
-model may have several spans: the innermost counts.
+step; one that is both is a step with its exchange inside.
+
+Instrumentations stack: a framework, an instrumentation of the SDK and the SDK itself may each make
+a span for one call of a model. Such spans lie inside one another, or have the same id of the
+response. The innermost that has the messages is the call.
 """
 
 from __future__ import annotations
@@ -43,32 +46,20 @@ class _Trace:
     """The spans of a trace, in the order in which they began."""
 
     def __init__(self, spans: list[Span]) -> None:
-        self._spans = spans
         self._by_id = {span.id: span for span in spans}
-        self._parents = {span.parent for span in spans if span.parent in self._by_id}
         self._calls = {id(span): call for span in spans if (call := call_of(span)) is not None}
-        self._above_calls = {
-            above.id
-            for span in spans
-            if isinstance(self._calls.get(id(span)), ModelCall)
-            for above in self._ancestors(span)
-        }
-
-    def _ancestors(self, span: Span) -> Iterator[Span]:
-        here = self._by_id.get(span.parent or "")
-        for _ in range(_DEEPEST):
-            if here is None:
-                return
-            yield here
-            here = self._by_id.get(here.parent or "")
+        self._repeats = set(self._repeating(spans))
+        above = {span.parent for span in spans}
+        self._spans = [span for span in spans if span.id in above or not self._says_again(span)]
+        self._parents = {span.parent for span in self._spans} & self._by_id.keys()
 
     def steps(self) -> Iterator[ForeignStep]:
         """Yield a step for each span with others below it, and for each that is no exchange."""
         for span in self._spans:
             if span.id in self._parents or self._exchange(span) is None:
                 kind, name = step_of(span)
-                call = self._calls.get(id(span))
-                kind = "tool" if isinstance(call, ToolUse) else kind
+                if isinstance(self._calls.get(id(span)), ToolUse):
+                    kind = "tool"
                 detail: dict[str, object] = {AFTER: span.links} if span.links else {}
                 parent = span.parent if span.parent in self._by_id else None
                 yield ForeignStep(
@@ -89,21 +80,66 @@ class _Trace:
         if isinstance(call, ToolUse):
             return _tool_exchange(span, call)
         if isinstance(call, ModelCall):
-            return None if span.id in self._above_calls else _model_exchange(call)
-        inside = any(id(above) in self._calls for above in self._ancestors(span))
-        return None if inside or operation_of(span) else _http_exchange(span)
+            return None if id(span) in self._repeats else _model_exchange(call)
+        return None if operation_of(span) or self._is_in_call(span) else _http_exchange(span)
+
+    def _says_again(self, span: Span) -> bool:
+        """Return whether a span stands for a call that another span stands for."""
+        is_request = _http_exchange(span) is not None and self._is_in_call(span)
+        return id(span) in self._repeats or is_request
+
+    def _is_in_call(self, span: Span) -> bool:
+        return any(id(above) in self._calls for above in self._ancestors(span))
+
+    def _ancestors(self, span: Span) -> list[Span]:
+        found: list[Span] = []
+        while span.parent in self._by_id and len(found) < _DEEPEST:
+            span = self._by_id[span.parent]
+            found.append(span)
+        return found
+
+    def _repeating(self, spans: list[Span]) -> Iterator[int]:
+        """Yield the model calls that another span stands for better, by the id of the object."""
+        calls = {
+            id(span): call
+            for span in spans
+            if isinstance(call := self._calls.get(id(span)), ModelCall)
+        }
+        asked = [span for span in spans if id(span) in calls]
+        above = {id(span): self._ancestors(span) for span in asked}
+        outer = {id(each) for ancestors in above.values() for each in ancestors}
+        inside: dict[int, list[Span]] = {}
+        for span in asked:
+            if id(span) not in outer:
+                for each in above[id(span)]:
+                    inside.setdefault(id(each), []).append(span)
+        same: dict[object, list[Span]] = {}
+        for span in asked:
+            innermost = inside.get(id(span), [span])
+            if len(innermost) > 1:
+                yield id(span)  # It stands for several calls.
+            else:
+                call = calls[id(innermost[0])]
+                same.setdefault(call.response_id or id(innermost[0]), []).append(span)
+        for stack in same.values():
+            best = max(stack, key=lambda span: (_is_whole(calls[id(span)]), len(above[id(span)])))
+            yield from (id(span) for span in stack if span is not best)
+
+
+def _is_whole(call: ModelCall) -> bool:
+    """Return whether a call has the messages of its question and of its answer."""
+    return bool(call.input or call.system) and bool(call.output or call.error)
 
 
 def _model_exchange(call: ModelCall) -> ForeignExchange:
     asked, answered = traced.encode(call)
     failure = Failure(call.error.type, call.error.message or "") if call.error else None
-    whole = bool(call.input or call.system) and bool(call.output or failure)
     return ForeignExchange(
         Request("POST", traced.url_of(call), (), asked, "import"),
         None if failure else _OK,
         () if failure else (answered,),
         failure,
-        grade="content" if whole else "structure",
+        grade="content" if _is_whole(call) else "structure",
     )
 
 
