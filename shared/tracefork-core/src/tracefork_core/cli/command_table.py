@@ -46,7 +46,7 @@ GROUPS = {
         "redact": "Copy a tape without the secrets on it.",
     },
     "Maintain": {
-        "import": "Convert the threads of another checkpointer into one file.",
+        "import": "Turn recordings and traces of other tools into tapes.",
         "gc": "Remove leftover files, and old runs if you ask for it.",
     },
     "Judge blame itself": {

@@ -43,8 +43,10 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
         grade: the lowest grade of an exchange.
         missing: what the file does not hold, as sentences.
         lower: the exchanges of a grade below "proven", by grade.
-        not_compared: "headers", "body": what a replay cannot compare, because the file does not
-            have it for each request.
+        not_compared: "headers": what a replay compares only as far as it is there, because the
+            file does not tell what was removed from it.
+        json_bodies: the exchanges whose request bodies a replay compares as JSON values.
+        unknown_bodies: those whose request bodies it does not compare.
         blamed: what the file blames a failed run on.
     """
 
@@ -55,6 +57,8 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: list[str] = []
     lower: dict[str, list[int]] = {}
     not_compared: list[str] = []
+    json_bodies: list[int] = []
+    unknown_bodies: list[int] = []
     blamed: Blamed | None = None
 
     @property

@@ -2,7 +2,11 @@
 
 A reader turns a file into a `Run` (`foreign_run`), and `recording` records that run onto a tape: it
 sends its exchanges through an ordinary session, so that secrets are masked, URLs canonical and
-bodies hashed as in any recording. Only the clock is the file's.
+bodies hashed as in any recording. Only the clock is the file's. `document` reads the file within
+bounds, `recognise` knows its format, and `folder` imports all files of a folder.
+
+Recordings of HTTP, such as the cassettes of `vcr`, become the calls of `http_recording`, which
+grades them.
 
 Traces become `spans` first: `otlp` reads those of OpenTelemetry, `langfuse`, `langsmith` and
 `transcripts` those of other tools. `span_calls` says what a span asked of a model or a tool, and

@@ -55,7 +55,7 @@ class ForeignExchange:
 class ForeignRun:
     """What one file holds. Exchanges are in the order in which they were asked.
 
-    `missing` and `not_compared` are as in `tape.imported.Imported`.
+    `missing`, `not_compared` and the lists of bodies are as in `tape.imported.Imported`.
     """
 
     format: str
@@ -63,6 +63,8 @@ class ForeignRun:
     steps: list[ForeignStep] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)
+    json_bodies: list[int] = field(default_factory=list)
+    unknown_bodies: list[int] = field(default_factory=list)
     blamed: Blamed | None = None
 
     @property

@@ -87,6 +87,8 @@ def _origin(run: ForeignRun, source: Path, content: bytes) -> Imported:
         missing=run.missing,
         lower=lower,
         not_compared=run.not_compared,
+        json_bodies=run.json_bodies,
+        unknown_bodies=run.unknown_bodies,
         blamed=run.blamed,
     )
 
