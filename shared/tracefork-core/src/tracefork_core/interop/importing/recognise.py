@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tracefork_core.errors import UsageError
 from tracefork_core.interop.importing import document, vcr
@@ -21,8 +22,8 @@ class Format:
     """A format that is imported: its name, what recognises its documents, and what reads one."""
 
     name: str
-    recognises: Callable[[object], bool]
-    read: Callable[[object], ForeignRun]
+    recognises: Callable[[Any], bool]
+    read: Callable[[Any], ForeignRun]
 
 
 FORMATS = (Format(vcr.NAME, vcr.is_cassette, vcr.read_cassette),)
