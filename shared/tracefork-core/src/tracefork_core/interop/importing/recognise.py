@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tracefork_core.errors import UsageError
-from tracefork_core.interop.importing import document, vcr
+from tracefork_core.interop.importing import document, langfuse, langsmith, otlp, transcripts, vcr
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.recording import write
+from tracefork_core.interop.importing.spans import Span
+from tracefork_core.interop.importing.trace_run import run_of
 from tracefork_core.tape import Receipt
 
 
@@ -26,7 +28,27 @@ class Format:
     read: Callable[[Any], ForeignRun]
 
 
-FORMATS = (Format(vcr.NAME, vcr.is_cassette, vcr.read_cassette),)
+def _trace(
+    name: str, recognises: Callable[[Any], bool], read: Callable[[Any], list[Span]]
+) -> Format:
+    """Return a format of traces, whose files are read as spans."""
+    return Format(
+        name,
+        recognises,
+        lambda document: run_of(name, read(document), transcripts.blamed_in(document)),
+    )
+
+
+FORMATS = (
+    Format(vcr.NAME, vcr.is_cassette, vcr.read_cassette),
+    _trace("OTLP trace", otlp.is_otlp, otlp.read_otlp),
+    _trace("list of OpenTelemetry spans", otlp.is_sdk, otlp.read_sdk),
+    _trace("Langfuse trace", langfuse.is_langfuse, langfuse.read_langfuse),
+    _trace("LangSmith run", langsmith.is_langsmith, langsmith.read_langsmith),
+    _trace("ATIF trajectory", transcripts.is_atif, transcripts.read_atif),
+    _trace("Who&When log", transcripts.is_who_and_when, transcripts.read_who_and_when),
+    _trace("Langfuse ChatML file", langfuse.is_chatml, langfuse.read_chatml),
+)
 
 
 def import_file(source: Path, target: Path) -> tuple[Receipt, ForeignRun]:

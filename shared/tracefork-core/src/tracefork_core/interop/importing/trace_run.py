@@ -23,11 +23,18 @@ from tracefork_core.tape.imported import Blamed, Grade
 
 _DEEPEST = 64
 _OK = Head(200, "OK", ())
+_HIDDEN = ("__REDACTED__",)
+"""What OpenInference writes in place of content that is not to be told."""
 
 
 def run_of(format_name: str, spans: Iterable[Span], blamed: Blamed | None = None) -> ForeignRun:
     """Return the run that the spans of one trace describe, in the order in which they began."""
-    trace = _Trace(sorted(spans, key=lambda span: span.started))
+    ordered = sorted(spans, key=lambda span: span.started)
+    for span in ordered:
+        span.attributes = {
+            name: value for name, value in span.attributes.items() if value not in _HIDDEN
+        }
+    trace = _Trace(ordered)
     run = ForeignRun(format_name, steps=list(trace.steps()), blamed=blamed)
     run.exchanges = list(trace.exchanges())
     run.missing = _missing(run.exchanges)
