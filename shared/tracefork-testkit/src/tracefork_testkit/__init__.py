@@ -3,7 +3,8 @@
 Layout: `provider` is the server, `http1` and `connection` its wire protocol, `routes` its paths.
 Each provider format has a file, with `dialect` as their interface. `script`, `directives` and
 `faults` define the answers. `realhost` lets real host names reach the server, `offline` closes the
-network, and `plugin` holds the fixtures. `conformance` and `golden` serve the tests of adapters.
+network, `websocket` serves websockets, and `plugin` holds the fixtures. `conformance` and `golden`
+serve the tests of adapters.
 """
 
 from __future__ import annotations

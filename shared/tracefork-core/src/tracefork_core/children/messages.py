@@ -84,9 +84,13 @@ class Failed(Word):
 
 
 class LeftOff(Word):
-    """The agent stopped reading a live response, or was cancelled while `waiting` for it."""
+    """The agent stopped reading a live response, or was cancelled while `waiting` for it.
+
+    `complete` tells that there is nothing more to read.
+    """
 
     waiting: bool = False
+    complete: bool = False
 
 
 class ReceiveHead(Word):

@@ -159,7 +159,7 @@ def _requires(name: str) -> list[str]:
 
 
 def _seen(transport: str) -> str:
-    if any(instrument.library == transport for instrument in AMBIENT):
+    if any(instrument.library.partition(".")[0] == transport for instrument in AMBIENT):
         return "seam"
     adapter = _SEAMS_OF_ADAPTERS.get(transport)
     if adapter is not None and _version(adapter) is not None:

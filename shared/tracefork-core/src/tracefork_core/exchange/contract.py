@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 TYPE_CHECKING = False  # Child processes load this at their start.
 if TYPE_CHECKING:
     from tracefork_core.checkpoints.contract import Checkpoints
+    from tracefork_core.errors import TraceforkError
     from tracefork_core.tape import Tape
 
 T = TypeVar("T")
@@ -56,6 +57,8 @@ class Head(NamedTuple):
     http_version: str = "HTTP/1.1"
 
 
+SEND = "SEND"
+"""The method of an exchange that is a message on a websocket."""
 TOOL = "tool"
 """The seam of tools, whose answers are values instead of bytes."""
 TOOL_VALUE, TOOL_TEXT = "application/json", "text/plain; charset=utf-8"
@@ -94,6 +97,9 @@ class Live(Protocol):
     def chunk(self, data: bytes) -> None: ...
 
     def end(self) -> None: ...
+
+    def complete(self) -> None:
+        """End it without a delivery: the answer is complete, and the agent does not see its end."""
 
     def abandon(self) -> None:
         """End it: the agent stopped reading. What it read so far is on the tape."""
@@ -265,6 +271,9 @@ class Session(Protocol):
 
     def check(self) -> None:
         """Raise a copy of the error that poisoned the session, if one did."""
+
+    def poison_with(self, error: TraceforkError) -> TraceforkError:
+        """Remember the first error, wake every waiting thread and task, and return that error."""
 
     def check_asked(self, thread: str) -> None:
         """Raise unless everything was asked that a recorded thread of a framework asked."""

@@ -2,10 +2,10 @@
 
 Reading: `decode` finds the wire format of an exchange, and `hosts` names the provider. `wire` reads
 the bytes as JSON and events, with `sse` and `lenient`, and `remembered` decodes what is repeated
-once. A module for each format
-(`openai_chat`, `openai_responses`, `anthropic`, `gemini`) turns those into the neutral view of
-`call`. `parts` holds what the formats share. `prices` computes what a call cost, by the lists that
-`price_lists` loads; `linear_prices` multiplies where that is all there is to it.
+once. A module for each format (`openai_chat`, `openai_responses`, `anthropic`, `gemini`, and
+`realtime` for sessions over websockets) turns those into the neutral view of `call`. `parts` holds
+what the formats share. `prices` computes what a call cost, by the lists that `price_lists` loads;
+`linear_prices` multiplies where that is all there is to it.
 
 Writing: `answering` makes an answer to a request (`question`) in the format of its provider. The
 content is a `draft`, and each format has an `…_answer` module. `asking` edits a request, and

@@ -27,6 +27,7 @@ from tracefork_core.providers.openai_chat_answer import chat_document, chat_stre
 from tracefork_core.providers.openai_responses import fold as fold_responses
 from tracefork_core.providers.openai_responses_answer import responses_document, responses_stream
 from tracefork_core.providers.question import Question, read_question
+from tracefork_core.providers.realtime_answer import live_stream, realtime_stream
 from tracefork_core.providers.wire import read_wire
 
 ToolCalls = Sequence[tuple[str, Mapping[str, object] | str]]
@@ -81,6 +82,8 @@ FORMS = {
     "openai.responses": _Form("output", responses_document, responses_stream, fold_responses),
     "anthropic.messages": _Form("content", messages_document, messages_stream, fold_messages),
     "gemini": _Form("candidates", gemini_document, gemini_stream, fold_gemini),
+    "openai.realtime": _Form("output", responses_document, realtime_stream, fold_responses),
+    "gemini.live": _Form("candidates", gemini_document, live_stream, fold_gemini),
 }
 """How each wire format is written."""
 _GENERATIONS = ("chat", "generate_content")

@@ -55,7 +55,9 @@ def edit(
     target = mapping(body.get("generateContentRequest")) or body
     api, url = question.call.api, request.url
     words = {"temperature": temperature, "system": system, "prompt": prompt}
-    _refuse_without_words(question, {**words, "drop_message": drop_message, "tools": tools})
+    changes = {**words, "drop_message": drop_message, "tools": tools}
+    _refuse_without_words(question, changes)
+    _refuse_in_session(question, {"model": model, **changes})
     if model is not None:
         url = _set_model(url, question, body, model)
     change_body(
@@ -114,6 +116,15 @@ def _refuse_without_words(question: Question, changes: Mapping[str, object]) -> 
     given = [name for name, value in changes.items() if value is not None]
     if given and question.call.operation == "embeddings":
         raise UsageError(f"{question.place} asks for embeddings, which have no {given[0]!r}")
+
+
+def _refuse_in_session(question: Question, changes: Mapping[str, object]) -> None:
+    given = [name for name, value in changes.items() if value is not None]
+    if given and question.call.api in ("openai.realtime", "gemini.live"):
+        raise UsageError(
+            f"{question.place} is a message of a session, whose {given[0]!r} was set before. Change"
+            " that message, or values of this one by their JSON pointers (--set)"
+        )
 
 
 def _body(request: Asked, question: Question) -> dict[str, Json]:

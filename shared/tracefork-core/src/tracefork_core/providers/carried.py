@@ -104,4 +104,4 @@ def _wire(carried: Carried) -> Wire:
 
 def _question(api: str, carried: Carried) -> Question:
     asked = Carried(carried.request, streams=carried.streams)
-    return Question("", _wire(asked), read_as(api, asked, None))
+    return Question("POST", "", _wire(asked), read_as(api, asked, None))

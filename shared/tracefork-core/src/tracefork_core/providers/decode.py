@@ -6,10 +6,10 @@ Formats that adapters bring (`formats`) are asked where no format of this room f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from tracefork_core.providers import anthropic, gemini, traced
+from tracefork_core.providers import anthropic, gemini, realtime, traced
 from tracefork_core.providers.call import ModelCall, ToolUse
 from tracefork_core.providers.formats import Answer, format_of
 from tracefork_core.providers.hosts import provider_of
@@ -28,6 +28,8 @@ class _Route:
     read: Callable[[Wire, str | None], ModelCall]
 
 
+_METHODS = "POST", "SEND"
+"""Requests, and messages on a websocket."""
 _ROUTES = (
     _Route("/chat/completions", ("messages",), decode_chat),
     _Route("/responses", ("input", "prompt", "previous_response_id"), decode_responses),
@@ -49,6 +51,12 @@ _ROUTES = (
 def is_model_call(method: str, url: str, headers: Headers, body: bytes) -> bool:
     """Return whether a request is a model call in a known format."""
     return decode(method, url, headers, body, None, (), b"") is not None
+
+
+def is_session_message(url: str, headers: Headers, body: bytes) -> bool:
+    """Return whether a message on a websocket belongs to a session with a model."""
+    wire = read_wire(url, headers, body, None, (), b"")
+    return wire is not None and realtime.is_realtime(wire)
 
 
 def decode(
@@ -82,7 +90,7 @@ class Request(NamedTuple):
 
 
 def _known(asked: Request, answered: Answer | None) -> ModelCall | None:
-    if asked.method.upper() != "POST":
+    if asked.method.upper() not in _METHODS:
         return None
     answer = (answered.status, answered.headers, answered.body) if answered else (None, (), b"")
     wire = read_wire(asked.url, asked.headers, asked.body, *answer)
@@ -91,10 +99,14 @@ def _known(asked: Request, answered: Answer | None) -> ModelCall | None:
     if asked.url.startswith(f"{traced.SCHEME}://"):
         return traced.decode(wire)
     provider = provider_of(wire.host)
+    if asked.method == "SEND" and realtime.is_realtime(wire):
+        return realtime.decode_realtime(wire, asked.url, provider)
     for route in _ROUTES:
         if wire.path.endswith(route.ending):
             shaped = any(name in wire.request for name in route.fields)
-            return route.read(wire, provider) if shaped or provider else None
+            call = route.read(wire, provider) if shaped or provider else None
+            # A websocket carries the events of a stream, whether or not it is asked for one.
+            return replace(call, stream=True) if call and asked.method == "SEND" else call
     return None
 
 

@@ -47,6 +47,9 @@ _FLAVORS = {
     "bedrock.converse": ("default",),
 }
 
+_OVER_AUDIO = frozenset({"openai.realtime", "gemini.live"})
+"""Formats whose tokens have prices by modality, which the library does not tell apart."""
+
 
 def lists() -> str | None:
     """Return the version of the installed price lists; None if they are not installed."""
@@ -67,6 +70,8 @@ def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
     """
     if call.operation == "count_tokens":
         return Decimal(0)
+    if call.api in _OVER_AUDIO:
+        return None
     provider = _PROVIDERS.get(call.provider or "")
     if provider is None or call.usage is None:
         return None

@@ -24,6 +24,7 @@ MESSAGES = {
 class Question:
     """A model call without its answer."""
 
+    method: str
     url: str
     wire: Wire
     call: ModelCall
@@ -44,7 +45,7 @@ class Question:
     @property
     def place(self) -> str:
         """The request as error messages name it: without the query, which may contain keys."""
-        return f"POST {self.wire.host}{self.wire.path}"
+        return f"{self.method} {self.wire.host}{self.wire.path}"
 
 
 def read_question(request: Asked) -> Question:
@@ -63,4 +64,4 @@ def read_question(request: Asked) -> Question:
             " completions, responses and embeddings, Anthropic messages, Gemini)."
             " Give the bytes of the whole answer or request instead"
         )
-    return Question(request.url, wire, call)
+    return Question(request.method, request.url, wire, call)

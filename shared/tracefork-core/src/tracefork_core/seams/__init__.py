@@ -5,9 +5,9 @@ while it is open, and the agent needs no change; installed adapters add theirs. 
 `libraries` returns a client that asks for the current session at each request, for people who want
 no patching.
 
-One folder per library: `httpx`, `aiohttp`, `requests`; `tools` are functions of the agent that
-`tracefork.tool` decorates. `failures` are Python's own exceptions from a tape, and how a seam
-answers after a divergence; `cancelling` measures how long a live request takes to cancel.
+One folder per library: `httpx`, `aiohttp`, `requests`, `websockets`; `tools` are functions of the
+agent that `tracefork.tool` decorates. `failures` are Python's own exceptions from a tape, and how a
+seam answers after a divergence; `cancelling` measures how long a live request takes to cancel.
 """
 
 from __future__ import annotations
@@ -35,11 +35,23 @@ def _requests(library: ModuleType) -> Undo:
     return import_module("tracefork_core.seams.requests.client").instrument(library)  # type: ignore[no-any-return]
 
 
+def _websockets_asyncio(library: ModuleType) -> Undo:
+    client = import_module("tracefork_core.seams.websockets.client")
+    return client.instrument_asyncio(library)  # type: ignore[no-any-return]
+
+
+def _websockets_sync(library: ModuleType) -> Undo:
+    client = import_module("tracefork_core.seams.websockets.client")
+    return client.instrument_sync(library)  # type: ignore[no-any-return]
+
+
 AMBIENT: tuple[Instrument, ...] = (
     Instrument("httpx", _httpx),
     Instrument("httpx2", _httpx),
     Instrument("aiohttp", _aiohttp),
     Instrument("requests", _requests),
+    Instrument("websockets.asyncio.client", _websockets_asyncio),
+    Instrument("websockets.sync.client", _websockets_sync),
 )
 
 GROUP = "tracefork.instruments"

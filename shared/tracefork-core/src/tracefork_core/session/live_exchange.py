@@ -146,6 +146,9 @@ class LiveExchange:
                 self._turn()
                 self._finish("eof")
 
+    def complete(self) -> None:
+        self._put_off("eof")
+
     def abandon(self) -> None:
         self._put_off("abandoned")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from urllib.parse import unquote
 
-from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.contract import SEND, Request
 from tracefork_core.exchange.kind import is_auxiliary
 from tracefork_core.tape import Exchange
 
@@ -60,7 +60,7 @@ def may_write(request: Request, *, is_auxiliary: bool, reads: frozenset[str]) ->
         return request.effect == "write"
     if request.method in _READS or is_auxiliary:
         return False
-    return not asks_model(request)
+    return not (asks_model(request) or is_of_session(request))
 
 
 def asks_model(request: Request) -> bool:
@@ -68,6 +68,15 @@ def asks_model(request: Request) -> bool:
     from tracefork_core.providers.decode import is_model_call
 
     return is_model_call(request.method, request.url, request.headers, request.body)
+
+
+def is_of_session(request: Request) -> bool:
+    """Return whether a request is a message of a session with a model, over a websocket."""
+    if request.method != SEND:
+        return False
+    from tracefork_core.providers.decode import is_session_message
+
+    return is_session_message(request.url, request.headers, request.body)
 
 
 def is_recorded_write(exchange: Exchange, reads: frozenset[str] = frozenset()) -> bool:

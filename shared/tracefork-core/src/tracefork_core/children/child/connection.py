@@ -147,6 +147,9 @@ class RemoteLive:
     def end(self) -> None:
         self._tell(messages.EndCame(), last=True)
 
+    def complete(self) -> None:
+        self._tell(messages.LeftOff(complete=True), last=True)
+
     def abandon(self) -> None:
         self._tell(messages.LeftOff(), last=True)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tracefork_core.checkpoints.contract import Checkpoints
     from tracefork_core.children.child.remote import Remote
+    from tracefork_core.errors import TraceforkError
     from tracefork_core.tape import Tape
     from tracefork_core.tape.event import Reads
 
@@ -73,6 +74,10 @@ class Member:
     def check(self) -> None:
         """Raise the error that poisoned the session of the parent, if one did."""
         self._remote().check()
+
+    def poison_with(self, error: TraceforkError) -> TraceforkError:
+        """Return the error: it ends the call in this process, and the parent decides the rest."""
+        return error
 
     def check_asked(self, thread: str) -> None:
         """Do nothing: no thread of a framework runs here."""

@@ -173,6 +173,8 @@ class Served:
                 live.fail(call.failure)
             case messages.LeftOff(waiting=True):
                 live.cancel()
+            case messages.LeftOff(complete=True):
+                live.complete()
             case messages.LeftOff():
                 live.abandon()
 
