@@ -8,7 +8,7 @@ tests.
 The rooms, from the top; each imports only what is below it:
 
     cli | pytest_plugin                        the command line; the plugin of pytest
-    bench | evidence                           measures blame on runs whose cause is known; reads
+    bench | evidence | interop                 measures blame on runs whose cause is known; reads
                                                what a run did, and whether its tape adds up
     blaming | service | comparing              find the step that made a run fail, by many forks;
                                                record a service, and keep the tapes of what failed;

@@ -141,6 +141,13 @@ def without_secrets(query: str) -> str:
     return "&".join(_masked(pair) for pair in query.split("&")) if query else query
 
 
+def without_masked(url: str) -> str:
+    """Return a URL without the query parameters whose values are masked."""
+    start, question, query = url.partition("?")
+    kept = [pair for pair in query.split("&") if pair and not pair.endswith(f"={MASK}")]
+    return f"{start}?{'&'.join(kept)}" if question and kept else start
+
+
 def referer(value: str) -> str:
     """Return a `referer` header value with the credentials in its URL masked."""
     if "?" not in value and "@" not in value:

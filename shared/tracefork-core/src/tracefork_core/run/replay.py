@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session.session import Session
 from tracefork_core.tape import Tape
 from tracefork_core.tape.event import Stop
+from tracefork_core.tape.imported import GRADES
 
 
 @dataclass(slots=True)
@@ -62,6 +64,8 @@ class Replaying:
         stop: the request that the fork was stopped before which made this branch, where the replay
             stopped, too.
         differences: what the agent read of its surroundings that differs from the recording.
+        not_proven: what was not compared, because the file that the tape was imported from does not
+            have it.
         left_alone: requests that other work of this process made meanwhile, once the block has
             ended.
     """
@@ -83,6 +87,7 @@ class Replaying:
     leaks: list[str] = field(default_factory=list)
     stop: Stop | None = None
     differences: list[str] = field(default_factory=list)
+    not_proven: list[str] = field(default_factory=list)
     left_alone: int = 0
 
     @property
@@ -157,6 +162,7 @@ class _Replay(Scope[Replaying]):
         run.moved = source.moved
         run.completed = answers.completed
         run.stop = source.stop if answers.has_stopped else None
+        run.not_proven = run.tape.imported.not_proven if run.tape.imported is not None else []
         if self._watch is not None:
             run.clock_misses += self._processes.clock_misses
             run.entropy_misses += self._processes.entropy_misses
@@ -167,6 +173,7 @@ class _Replay(Scope[Replaying]):
             session.poison is None
             and session.left_over is None
             and not self._matchers
+            and not run.not_proven
             and not source.is_travelled
             and run.digest != run.tape.digest
             and not source.is_proven
@@ -224,16 +231,31 @@ def answering(path: Path) -> Tape:
     """Open a tape that a run can be answered from.
 
     Raises:
-        ReplayError: it holds no bodies.
+        ReplayError: it holds no bodies, or was imported from a file that has not all of them.
     """
     tape = Tape.open(path)
-    if tape.keeps_bodies:
-        return tape
-    tape.close()
-    raise ReplayError(
-        f"tracefork: {path} was recorded in mode metadata: it holds the hashes of what was said, "
-        "and nothing to answer with. Record in mode safe to replay and to fork."
-    )
+    try:
+        _check_answers(tape)
+    except BaseException:
+        tape.close()
+        raise
+    return tape
+
+
+def _check_answers(tape: Tape) -> None:
+    if not tape.keeps_bodies:
+        raise ReplayError(
+            f"tracefork: {tape.path} was recorded in mode metadata: it holds the hashes of what "
+            "was said, and nothing to answer with. Record in mode safe to replay and to fork."
+        )
+    imported = tape.imported
+    if imported is not None and not imported.replays:
+        raise ReplayError(
+            f"tracefork: {tape.path} was imported from a {imported.format}, and its grade is "
+            f"`{GRADES[imported.grade]}`: it does not have the bytes of each response, so nothing "
+            f"can be answered from it. `tracefork show {shlex.quote(str(tape.path))}` shows what "
+            "it has."
+        )
 
 
 def _check_speed(speed: float | None) -> None:

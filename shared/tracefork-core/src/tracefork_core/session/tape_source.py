@@ -14,6 +14,7 @@ from tracefork_core.explaining import divergence
 from tracefork_core.explaining.advice import differs_at_random
 from tracefork_core.matching.answer_pool import Unused
 from tracefork_core.matching.attempt import Attempt, recorded_key
+from tracefork_core.matching.kept_parts import kept_parts
 from tracefork_core.matching.lane_pairs import LanePairs
 from tracefork_core.session.forking import Fork
 from tracefork_core.tape import Exchange, Tape
@@ -44,7 +45,10 @@ class Source:
         recorded = tape.exchanges if fork is None else tape.exchanges[: fork.plan.at]
         skipped = skipped_on(tape)
         self._recorded = recorded = [exchange for exchange in recorded if exchange.n not in skipped]
-        self._key = partial(recorded_key, matchers=self._matchers)
+        self._kept = kept_parts(tape, self._matchers)
+        self._key = (
+            partial(recorded_key, matchers=self._matchers) if self._kept is None else self._kept.key
+        )
         self._is_by_thread = False
         self._origin: Origin = lambda _, at: at
         self._unused, self._auxiliary = self._divided(recorded)
@@ -108,9 +112,9 @@ class Source:
         in flight, so that other lanes can replay as far as the tape goes.
         """
         line = self.line(attempt)
-        asked, taken = attempt.plain, self._take(attempt, attempt.plain_key, line)
+        asked, taken = attempt.plain, self._take(attempt, self._plain_keys(attempt), line)
         if taken is None and attempt.masked is not asked:
-            asked, taken = attempt.masked, self._take(attempt, attempt.masked_key, line)
+            asked, taken = attempt.masked, self._take(attempt, self._masked_keys(attempt), line)
         if taken is None:
             return None if attempt.is_auxiliary else self._missed(attempt, line)
         exchange, due = taken
@@ -194,7 +198,7 @@ class Source:
         return self._unused.due(self.line(attempt)) is None
 
     def _is_in(self, pool: Unused, attempt: Attempt) -> bool:
-        return any(map(pool.has, self._keys(attempt, attempt.masked_key)))
+        return any(map(pool.has, self._keys(attempt, self._masked_keys(attempt))))
 
     def differs(self, first: Exchange, attempt: Attempt) -> Divergence | None:
         """Say how the request at the fork point differs, if it does: nothing was changed before it.
@@ -202,7 +206,7 @@ class Source:
         A run that travelled there may have changed the state, except in threads that get the same
         input as recorded. Its random values differ in any case: they are drawn again.
         """
-        if attempt.equals(first):
+        if self._is_equal(first, attempt):
             return None
         asked = attempt.masked
         if self.is_travelled and (
@@ -237,24 +241,41 @@ class Source:
             payload = ExchangePayload(len(tape.exchanges), asked.record)
             return Exchange(tape, payload, ExchangeAside(line, "", 0, url=asked.url), b"")
         left = self._unused.remaining()
+        if self._kept is not None and (nearest := due or next(iter(left), None)) is not None:
+            asked = self._kept.as_kept(asked, nearest)
         return divergence.unknown_request(tape, asked, due, left, self._matchers)
 
-    def _take(self, attempt: Attempt, key: bytes, line: str) -> tuple[Exchange, Exchange] | None:
+    def _is_equal(self, exchange: Exchange, attempt: Attempt) -> bool:
+        if self._kept is None:
+            return attempt.equals(exchange)
+        keys = self._plain_keys(attempt) + self._masked_keys(attempt)
+        return self._kept.key(exchange) in keys
+
+    def _plain_keys(self, attempt: Attempt) -> list[bytes]:
+        return [attempt.plain_key] if self._kept is None else self._kept.keys(attempt.plain)
+
+    def _masked_keys(self, attempt: Attempt) -> list[bytes]:
+        return [attempt.masked_key] if self._kept is None else self._kept.keys(attempt.masked)
+
+    def _take(
+        self, attempt: Attempt, keys: Sequence[bytes], line: str
+    ) -> tuple[Exchange, Exchange] | None:
         pools = (self._auxiliary, self._unused) if attempt.is_auxiliary else (self._unused,)
         for pool in pools:
-            for pool_key in self._keys(attempt, key):
+            for pool_key in self._keys(attempt, keys):
                 if (taken := pool.take(pool_key, line)) is not None:
                     return taken
         return None
 
-    def _keys(self, attempt: Attempt, key: bytes) -> list[bytes]:
+    def _keys(self, attempt: Attempt, keys: Sequence[bytes]) -> list[bytes]:
         """Return the keys by which a request is looked up, the best first.
 
         In a run that begins in the middle, lanes do not tell two threads of a framework apart that
         ask the same, but the threads do.
         """
         checkpoint = attempt.checkpoint if self._is_by_thread else None
-        return [key] if checkpoint is None else [_on_thread(key, checkpoint), key]
+        on_thread = [] if checkpoint is None else [_on_thread(key, checkpoint) for key in keys]
+        return [*on_thread, *keys]
 
     def _key_on_thread(self, exchange: Exchange) -> bytes:
         key, checkpoint = self._key(exchange), exchange.checkpoint

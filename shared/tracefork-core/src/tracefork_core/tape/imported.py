@@ -62,6 +62,14 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
     blamed: Blamed | None = None
 
     @property
+    def not_proven(self) -> list[str]:
+        """What a replay does not compare, or not byte by byte, in words."""
+        values, unknown = len(self.json_bodies), len(self.unknown_bodies)
+        words = ["request headers not proven"] if "headers" in self.not_compared else []
+        words += [f"request bodies compared as JSON values: {values}"] if values else []
+        return [*words, *([f"request bodies not compared: {unknown}"] if unknown else [])]
+
+    @property
     def replays(self) -> bool:
         """Whether the tape holds the bytes that a replay needs."""
         return self.grade in ("proven", "unproven")

@@ -141,6 +141,7 @@ def document(recorded: Recorded, verdict: Verdict) -> dict[str, object]:
         "auxiliary_misses": run.auxiliary_misses,
         "auxiliary_left": run.auxiliary_left,
         "differences": run.differences,
+        "not_proven": run.not_proven,
         "stop": run.stop.words if run.stop else None,
         "untaped": run.untaped,
         "response": verdict.response.document() if verdict.response else None,
@@ -218,6 +219,7 @@ def _notes(recorded: Recorded, verdict: Verdict) -> list[str]:
     if run.digest != recorded.digest:
         matchers = f"; not compared: {', '.join(verdict.matchers)}" if verdict.matchers else ""
         notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
+    notes += [f"imported: {words}" for words in [" · ".join(run.not_proven)] if words]
     if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
         notes.append(f"same as recorded, except for token counts: {words}")
     if run.moved:
