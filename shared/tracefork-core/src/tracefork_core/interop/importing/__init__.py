@@ -5,8 +5,8 @@ sends its exchanges through an ordinary session, so that secrets are masked, URL
 bodies hashed as in any recording. Only the clock is the file's. `document` reads the file within
 bounds, `recognise` knows its format, and `folder` imports all files of a folder.
 
-Recordings of HTTP, such as the cassettes of `vcr`, become the calls of `http_recording`, which
-grades them.
+Recordings of HTTP, the cassettes of `vcr` and the files of `har`, become the calls of
+`http_recording`, which grades them; `websocket` makes such calls of messages.
 
 Traces become `spans` first: `otlp` reads those of OpenTelemetry, `langfuse`, `langsmith` and
 `transcripts` those of other tools. `span_calls` says what a span asked of a model or a tool, and

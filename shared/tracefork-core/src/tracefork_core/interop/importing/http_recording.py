@@ -29,15 +29,17 @@ SEAM = "import"
 _NO_BODY = ("GET", "HEAD", "OPTIONS", "DELETE", "TRACE")
 _NO_CONTENT = (204, 205, 304)
 
-Kept = Literal["bytes", "values", "decoded", "missing"]
+Kept = Literal["bytes", "whole", "values", "decoded", "changed", "missing"]
 
 
 class Body(NamedTuple):
     """A body in a recording: its bytes, and what the recording has of it.
 
-    bytes    the bytes
+    bytes    the bytes; whether they were changed, its length in the headers shows
+    whole    the bytes, as they were sent
     values   the values of its JSON: `data` is written from them
-    decoded  the bytes after the content coding was removed
+    decoded  the bytes after a coding was removed, if there was one
+    changed  other bytes than were sent
     missing  nothing
     """
 
@@ -50,13 +52,14 @@ MISSING = Body(kept="missing")
 
 @dataclass(slots=True)
 class Answer:
-    """A response in a recording."""
+    """A response in a recording; `chunks` are its body instead, where its pieces are known."""
 
     status: int
     reason: str
     headers: Headers
     body: Body
     http_version: str = "HTTP/1.1"
+    chunks: list[bytes] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -130,13 +133,15 @@ def _exchange(call: Call, request: Request, number: int, found: _Findings) -> Fo
         grades.append(grade)
         answer = call.answer
         exchange.head = Head(answer.status, answer.reason, headers, answer.http_version)
-        exchange.chunks = (answer.body.data,) if answer.body.data else ()
+        exchange.chunks = tuple(answer.chunks) or ((answer.body.data,) if answer.body.data else ())
     exchange.grade = lowest(grades)
     return exchange
 
 
 def _grade_of_request(call: Call, number: int, found: _Findings) -> Grade:
     body, length = call.body, _length(call.headers)
+    if body.kept == "whole":
+        return "proven"
     if body.kept == "missing" or (not body.data and length):
         if not length and call.method.upper() in _NO_BODY:
             return "proven"
@@ -159,7 +164,12 @@ def _grade_of_request(call: Call, number: int, found: _Findings) -> Grade:
 def _grade_of_answer(method: str, answer: Answer, found: _Findings) -> tuple[Grade, Headers]:
     """Return the grade, and headers that agree with the body that is there."""
     body, headers = answer.body, answer.headers
-    if method == "HEAD" or answer.status in _NO_CONTENT or 100 <= answer.status < 200:
+    if (
+        body.kept == "whole"
+        or method == "HEAD"
+        or answer.status in _NO_CONTENT
+        or 100 <= answer.status < 200
+    ):
         return "proven", headers
     coding, length = _value(headers, "content-encoding"), _length(headers)
     if body.kept == "missing" or (not body.data and length):
@@ -177,7 +187,7 @@ def _grade_of_answer(method: str, answer: Answer, found: _Findings) -> tuple[Gra
         if not _is_whole(body.data, coding):
             found.missing["The response body of {} is cut off"] += 1
             return "content", headers
-    if length is not None and length != len(body.data):
+    if body.kept == "changed" or (length is not None and length != len(body.data)):
         found.missing["The response body of {} was changed: its recorded length is another"] += 1
         return "unproven", _described(headers, body.data)
     return "proven", headers

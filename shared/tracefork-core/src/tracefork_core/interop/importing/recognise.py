@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from tracefork_core.errors import UsageError
-from tracefork_core.interop.importing import document, langfuse, langsmith, otlp, transcripts, vcr
+from tracefork_core.interop.importing import (
+    document,
+    har,
+    langfuse,
+    langsmith,
+    otlp,
+    transcripts,
+    vcr,
+    websocket,
+)
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.recording import write
 from tracefork_core.interop.importing.spans import Span
@@ -40,7 +49,9 @@ def _trace(
 
 
 FORMATS = (
+    Format(websocket.REALTIME, websocket.is_realtime, websocket.read_realtime),
     Format(vcr.NAME, vcr.is_cassette, vcr.read_cassette),
+    Format(har.NAME, har.is_har, har.read_har),
     _trace("OTLP trace", otlp.is_otlp, otlp.read_otlp),
     _trace("list of OpenTelemetry spans", otlp.is_sdk, otlp.read_sdk),
     _trace("Langfuse trace", langfuse.is_langfuse, langfuse.read_langfuse),
