@@ -11,11 +11,9 @@ from typing import Any
 import aiohttp
 import pytest
 import trustme
-from aiohttp import web
 
 from tracefork_core import (
     DivergenceError,
-    EgressError,
     Tape,
     UsageError,
     bind,
@@ -325,39 +323,6 @@ async def test_every_kind_of_aiohttp_body_replays(
         assert await agent(url) == plain
     received = [(request.headers, request.body) for request in provider.requests]
     assert received[: len(received) // 2] == received[len(received) // 2 :]
-
-
-async def test_a_websocket_passes_through_and_is_refused_at_replay(tmp_path: Path) -> None:
-    """While recording it works, and the receipt counts it; a replay sends nothing."""
-
-    async def echo(request: web.Request) -> web.WebSocketResponse:
-        socket = web.WebSocketResponse()
-        await socket.prepare(request)
-        async for message in socket:
-            await socket.send_str(f"heard {message.data}")
-        return socket
-
-    app = web.Application()
-    app.router.add_get("/", echo)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
-
-    async def agent() -> str:
-        async with aiohttp.ClientSession() as client, client.ws_connect(url) as socket:
-            await socket.send_str("hello")
-            return await socket.receive_str()
-
-    with record(tmp_path / "socket.tape") as recording:
-        assert await agent() == "heard hello"
-    assert recording.receipt is not None
-    assert (recording.receipt.exchanges, len(recording.receipt.strays)) == (0, 1)
-    with pytest.raises(EgressError, match=r"127\.0\.0\.1"):
-        with replay(tmp_path / "socket.tape"):
-            await agent()
-    await runner.cleanup()
 
 
 async def test_a_divergence_is_raised_or_answered(provider: ProviderServer, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from tracefork_core import Edit, Tape, UsageError, WriteError, fork, record, rep
 from tracefork_core.providers.decode import model_call
 from tracefork_testkit.websocket import websocket_server
 
+from .talkers import TALKERS, Step
+
 
 class Model:
     """A server that counts its answers, in the formats of OpenAI's Responses and Realtime APIs."""
@@ -110,6 +112,23 @@ def test_a_fork_asks_the_responses_api_live_and_sends_nothing_again(
     assert (branch.replayed, branch.live) == (2, 1)
     with replay(branch.path):
         assert responses(model) == ["answer 1", "answer 3"]
+
+
+@pytest.mark.parametrize("library", TALKERS)
+def test_every_library_continues_a_fork_live(tape: Path, model: Model, library: str) -> None:
+    """The replayed beginning has no connection; the first live message opens one."""
+    asked = [json.dumps({"type": "response.create", "input": text}) for text in ("one", "two")]
+    steps: list[Step] = [asked[0], 2, asked[1], 2, asked[1], 2]
+    url = f"{model.url}/v1/responses"
+    with record(tape):
+        recorded = TALKERS[library](url, steps)
+    with fork(tape, at=2) as branch:
+        seen = TALKERS[library](url, steps)
+    assert seen[:2] == recorded[:2]
+    assert ["answer 4" in seen[3], "answer 5" in seen[5]] == [True, True]
+    assert model.inputs[3:] == ["two", "two"]
+    with replay(branch.path):
+        assert TALKERS[library](url, steps) == seen
 
 
 def test_a_fork_gives_another_answer(tape: Path, model: Model) -> None:

@@ -31,6 +31,11 @@ def _httpx(library: ModuleType) -> Undo:
     return import_module("tracefork_core.seams.httpx.client").instrument(library)  # type: ignore[no-any-return]
 
 
+def _httpx2_websockets(library: ModuleType) -> Undo:
+    sessions = import_module("tracefork_core.seams.httpx.websockets")
+    return sessions.instrument_sessions(library)  # type: ignore[no-any-return]
+
+
 def _requests(library: ModuleType) -> Undo:
     return import_module("tracefork_core.seams.requests.client").instrument(library)  # type: ignore[no-any-return]
 
@@ -48,6 +53,7 @@ def _websockets_sync(library: ModuleType) -> Undo:
 AMBIENT: tuple[Instrument, ...] = (
     Instrument("httpx", _httpx),
     Instrument("httpx2", _httpx),
+    Instrument("httpx2.websockets._api", _httpx2_websockets),
     Instrument("aiohttp", _aiohttp),
     Instrument("requests", _requests),
     Instrument("websockets.asyncio.client", _websockets_asyncio),

@@ -8,9 +8,8 @@ a dropped connection. Custom connectors, resolvers and proxies lie below the sea
 Bodies are recorded as they come over the wire, without the framing and still compressed, as with
 httpx. So aiohttp does not decompress them, and the stream that the agent reads does.
 
-Two kinds of requests are no exchanges: websockets, which pass through while recording (the receipt
-counts them) and which the guard refuses at replay; and requests of another library on top of
-aiohttp that has its own seam.
+Two kinds of requests are no exchanges here: handshakes of websockets, which are exchanges of their
+own (`websockets`), and requests of another library on top of aiohttp that has its own seam.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ from tracefork_core.seams.aiohttp.failures import Failures
 from tracefork_core.seams.aiohttp.reader import GIVEN_UP, LiveSource, Source, reader_class
 from tracefork_core.seams.aiohttp.request import Requests
 from tracefork_core.seams.aiohttp.response import Refusal, Responses
+from tracefork_core.seams.aiohttp.websockets import patch_websockets
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.failures import wants_response
 
@@ -62,6 +62,7 @@ def instrument(lib: ModuleType) -> Undo:
         return request
 
     patches.wrap(lib.ClientSession, "_request", crossing)
+    patch_websockets(patches, lib, seam.failures)
     return patches.undo
 
 

@@ -1,7 +1,8 @@
 """The transports of the seam of httpx and httpx2, around those of a client.
 
-WebSocket upgrades are not recorded, as in the seam of aiohttp; their traffic bypasses the tape.
-They pass through while recording, and the receipt counts them; at replay the guard refuses them.
+Handshakes of httpx2's own websockets are exchanges, as `websockets` says. What other libraries do
+with an upgraded connection bypasses the tape: it passes through while recording, and the receipt
+counts it; at replay the guard refuses it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.httpx.family import Family
 from tracefork_core.seams.httpx.pools import Pools
 from tracefork_core.seams.httpx.streams import GIVEN_UP
+from tracefork_core.seams.httpx.websockets import asks_for_websocket, open_async, open_sync
 
 
 class Transports:
@@ -52,7 +54,11 @@ def _sync_transport(seam: Family) -> type:
 
         def handle_request(self, request: Any) -> Any:
             session = session_of_request()
-            if session is None or is_crossing_seam() or _is_websocket(request):
+            if session is None or is_crossing_seam():
+                return self._inner.handle_request(request)
+            if _is_websocket(request):
+                if asks_for_websocket(request, seam):
+                    return open_sync(session, request, self._inner, seam)
                 return self._inner.handle_request(request)
             asked = seam.read(request)
             try:
@@ -100,7 +106,11 @@ def _async_transport(seam: Family) -> type:
 
         async def handle_async_request(self, request: Any) -> Any:
             session = session_of_request()
-            if session is None or is_crossing_seam() or _is_websocket(request):
+            if session is None or is_crossing_seam():
+                return await self._inner.handle_async_request(request)
+            if _is_websocket(request):
+                if asks_for_websocket(request, seam):
+                    return await open_async(session, request, self._inner, seam)
                 return await self._inner.handle_async_request(request)
             asked = await seam.aread(request)
             try:
