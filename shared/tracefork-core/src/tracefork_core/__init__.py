@@ -10,9 +10,9 @@ The rooms, from the top; each imports only what is below it:
     cli | pytest_plugin                        the command line; the plugin of pytest
     bench | evidence | interop                 measures blame on runs whose cause is known; reads
                                                what a run did, and whether its tape adds up
-    blaming | service | comparing              find the step that made a run fail, by many forks;
+    blaming | service | proxy | comparing      find the step that made a run fail, by many forks;
                                                record a service, and keep the tapes of what failed;
-                                               compare two runs
+                                               capture programs of any language; compare two runs
     run | adapters | redaction                 open and close a session: record, replay, fork; the
                                                interface for adapters; remove secrets from tapes
     children                                   let child processes join the session of their parent

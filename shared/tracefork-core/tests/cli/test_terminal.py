@@ -44,6 +44,7 @@ with httpx2.Client(verify=False) as http:
 AGENT_WORDS = ("agent.py", "http://x")
 COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "replay": [("run.tape", *AGENT_WORDS), ("run.tape", "--strict", *AGENT_WORDS), ("run.tape",)],
+    "proxy": [("replay", "run.tape", "--", "true")],
     "verify": [("--integrity", "run.tape"), ("run.tape", *AGENT_WORDS), ("--integrity", "gone")],
     "ci": [("diff", ".", "--against", "."), ("check", "."), ("normalize", ".")],
     "show": [

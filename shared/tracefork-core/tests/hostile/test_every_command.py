@@ -30,6 +30,10 @@ SAMPLE, SEED = 4, 20
 AGENT = "print('an agent that asks nothing')\n"
 WORDS: dict[str, list[str]] = {
     "replay": ["replay TAPE agent.py", "replay --json TAPE agent.py"],
+    "proxy": [
+        "proxy replay TAPE -- true",
+        "proxy fork TAPE --at 0 --text no -o branch.tape -- true",
+    ],
     "verify": ["verify TAPE agent.py", "verify --integrity TAPE", "verify --json --integrity TAPE"],
     "show": [
         "show TAPE",

@@ -13,6 +13,7 @@ GROUPS = {
         "demo": "Take a guided tour, offline: every step is a real command.",
         "record": "Run an agent live and record it on a tape.",
         "replay": "Run an agent again, with every answer taken from its tape.",
+        "proxy": "Record and replay programs of any language through a local proxy.",
         "verify": "Prove that a tape replays, or that its file is undamaged.",
         "ci": "Keep a folder of tapes, and check that all still replay.",
     },
@@ -62,6 +63,7 @@ WITH_AGENT = frozenset(
     {
         "record",
         "replay",
+        "proxy",
         "verify",
         "ci",
         "calibrate",

@@ -100,6 +100,12 @@ Mask = Annotated[
         help="Mask the value of an environment variable, or a pattern.",
     ),
 ]
+TapeMode = Annotated[
+    str,
+    typer.Option(
+        "--mode", metavar="MODE", help="What the tape keeps: safe, metadata, sealed or raw."
+    ),
+]
 Boundary = Annotated[
     str | None,
     typer.Option(
@@ -170,7 +176,7 @@ class AgentWords:
         """Return the agent that was typed, or None if there was none."""
         from tracefork_core.cli.agent.agent import read_agent
 
-        return read_agent(self.command or [], _behind_dashes(context), self.module, self.function)
+        return read_agent(self.command or [], behind_dashes(context), self.module, self.function)
 
     def read_for(self, tape: Path, context: typer.Context) -> tuple[Agent, Path]:
         """Return the agent to run against a tape, and the folder to run it in.
@@ -179,7 +185,7 @@ class AgentWords:
         """
         from tracefork_core.cli.agent.recorded_command import agent_for
 
-        after = _behind_dashes(context)
+        after = behind_dashes(context)
         words, command = self.command or [], context.command_path
         return agent_for(tape, words, after, self.module, self.function, command)
 
@@ -219,7 +225,7 @@ class AgentOrApp(AgentWords):
         from tracefork_core.cli.agent.agent import Agent
         from tracefork_core.cli.agent.app import check_headers, served_on
 
-        if AgentWords.given.fget(self) or _behind_dashes(context):  # type: ignore[attr-defined]
+        if AgentWords.given.fget(self) or behind_dashes(context):  # type: ignore[attr-defined]
             raise UsageError("tracefork: --app takes no agent and no arguments beside it.")
         headers = self.header or []
         check_headers(headers)
@@ -275,26 +281,30 @@ class ToolOptions:
         ]
 
 
+Match = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--match",
+        metavar="NAME",
+        help="Relax the comparison: `json` ignores key order and white space.",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ignore",
+        metavar="/POINTER",
+        help="Skip the value at this JSON pointer when comparing request bodies.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayOptions(Switches):
     """How a replay compares requests, and which parts of the process stay unpatched."""
 
-    match: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--match",
-            metavar="NAME",
-            help="Relax the comparison: `json` ignores key order and white space.",
-        ),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--ignore",
-            metavar="/POINTER",
-            help="Skip the value at this JSON pointer when comparing request bodies.",
-        ),
-    ] = None
+    match: Match = None
+    ignore: Ignore = None
     allow: Annotated[
         list[str] | None,
         typer.Option("--allow", metavar="HOST", help="Allow connections to HOST, or to HOST:PORT."),
@@ -304,7 +314,7 @@ class ReplayOptions(Switches):
     @property
     def matchers(self) -> list[str]:
         """The matchers that --match and --ignore name, as `replay` takes them."""
-        return [*(self.match or []), *(f"ignore:{pointer}" for pointer in self.ignore or [])]
+        return matchers(self.match, self.ignore)
 
     @property
     def words(self) -> list[str]:
@@ -323,6 +333,11 @@ Strict = Annotated[
         "--strict", help="Also compare the thread or task of each exchange, and the order."
     ),
 ]
+
+
+def matchers(match: list[str] | None, ignore: list[str] | None) -> list[str]:
+    """Return the matchers that --match and --ignore name, as `replay` takes them."""
+    return [*(match or []), *(f"ignore:{pointer}" for pointer in ignore or [])]
 
 
 def order_of(text: str | None) -> int | list[int] | None:
@@ -357,6 +372,6 @@ def numbers(text: str, expected: str, typed: str | None = None) -> list[int]:
     return [int(word) for word in words]
 
 
-def _behind_dashes(context: typer.Context) -> list[str]:
+def behind_dashes(context: typer.Context) -> list[str]:
     """Return the words behind `--`, which `main` cuts off and passes as the context's object."""
     return [str(word) for word in context.obj] if isinstance(context.obj, list) else []

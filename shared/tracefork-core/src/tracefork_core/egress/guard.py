@@ -89,8 +89,9 @@ class Watch:
         report: the file where child processes report what they tried.
 
     `inviting` lets child processes join the session over the socket `door`, which is always
-    allowed. `below_seam` tells that this child was started by a captured call: everything it does
-    is part of that exchange. `stays` keeps a guard in place after the session.
+    allowed. With `is_proxied`, the door is a proxy that makes their calls, and they do not join.
+    `below_seam` tells that this child was started by a captured call: everything it does is part of
+    that exchange. `stays` keeps a guard in place after the session.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Watch:
         self.inviting: Inviting | None = None
         self.door: str | None = None
         self.below_seam = False
+        self.is_proxied = False
         self.stays = False
         self.strays: list[str] = []
         self.subprocesses: list[str] = []
@@ -210,7 +212,7 @@ class Watch:
                 "(subprocesses=False, --no-subprocess).",
                 "It was not started.",
             )
-        if below:
+        if below or self.is_proxied:
             return
         if self._in_child():
             self.report.write(programs=[name])
@@ -255,6 +257,16 @@ def pass_on_watch(session: object, member: object) -> None:
     for watch in _watches:
         if isinstance(watch, Watch) and watch.session is session:
             watch.session = member
+
+
+def call_through(address: str) -> None:
+    """Let programs reach a proxy of this session at "host:port", instead of joining the session.
+
+    Their calls are exchanges of the proxy. All else that they reach is refused or counted.
+    """
+    for watch in watches_here():
+        if isinstance(watch, Watch):
+            watch.inviting, watch.door, watch.is_proxied = None, address, True
 
 
 def stay() -> None:

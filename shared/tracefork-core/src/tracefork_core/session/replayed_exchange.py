@@ -48,6 +48,7 @@ class ReplayedExchange:
         self._chunks: Iterator[bytes] = iter(())
         self._over = False
         self._has_head = False
+        self._chunks_left = len([size for size in exchange.aside.sizes if size])
         failure = exchange.failure
         self._failure = Failure(failure.kind, failure.message) if failure else None
 
@@ -55,6 +56,16 @@ class ReplayedExchange:
     def n(self) -> int:
         """The number of the exchange on the tape."""
         return self._exchange.n
+
+    @property
+    def has_chunks(self) -> bool:
+        """Whether the tape holds chunks of the body that were not given yet."""
+        return self._chunks_left > 0
+
+    @property
+    def was_left(self) -> bool:
+        """Whether the recorded agent stopped reading here, before the end of the body."""
+        return self._exchange.end in ("abandoned", "cancelled") and not self.has_chunks
 
     def masked(self, text: str) -> str:
         """Return a text as the tape would hold it."""
@@ -111,6 +122,7 @@ class ReplayedExchange:
     def _next(self) -> bytes | Failure | None:
         chunk = next(self._chunks, None)
         if chunk is not None:
+            self._chunks_left -= bool(chunk)
             if self._progress is not None:
                 self._progress.chunk(chunk)
             return chunk

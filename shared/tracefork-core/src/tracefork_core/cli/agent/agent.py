@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from tracefork_core.cli.agent import hash_seed, project
+from tracefork_core.cli.agent import hash_seed, project, proxied
 from tracefork_core.cli.agent.as_main import (
     NoAgentError,
     main_in,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tracefork_core.service.handler import Answer
 
 R = TypeVar("R")
-Form = Literal["script", "module", "function", "project", "app"]
+Form = Literal["script", "module", "function", "project", "app", "proxied"]
 _NAMED: dict[Form, str] = {
     "function": "--agent takes package.module:function",
     "app": "--app takes package.module:app",
@@ -50,7 +50,8 @@ class Agent:
     """An agent to record or replay; `target` is a path, a module or "pkg.mod:function".
 
     An app is one, too: its arguments are the tape whose request it handles, and headers. `answers`
-    are what it answered.
+    are what it answered. So is a command that runs behind a proxy (`cli/agent/proxied.py`): its
+    arguments are options of the proxy, "--" and the command.
     """
 
     form: Form
@@ -73,6 +74,8 @@ class Agent:
         if self.form == "app":
             headers = [word for header in self.args[1:] for word in ("--header", header)]
             return ["--app", self.target, *headers]
+        if self.form == "proxied":
+            return list(self.args)
         option = {"module": ["-m"], "function": ["--agent"]}.get(self.form, [])
         return [*option, self.target, *(["--", *self.args] if self.args else [])]
 
@@ -80,6 +83,11 @@ class Agent:
     def words(self) -> str:
         """The same arguments, quoted for a shell."""
         return shlex.join(self.argv)
+
+    def command(self, verb: str, tape: str) -> str:
+        """Return the command line that runs this agent with a tape: `tracefork replay TAPE …`."""
+        proxy = "proxy " if self.form == "proxied" else ""
+        return f"tracefork {proxy}{verb} {shlex.quote(tape)} {self.words}".rstrip()
 
     def prepare(self) -> None:
         """Set `sys.argv` and `sys.path` as Python would, and check that the target exists.
@@ -89,6 +97,9 @@ class Agent:
         Raises:
             UsageError: the script, module, function or project does not exist.
         """
+        if self.form == "proxied":
+            proxied.prepare(self.args)
+            return
         if self.form == "project":
             sys.argv = [self.target, *self.args]
             self._check_module(project.enter(Path(self.target)).function)
@@ -173,6 +184,8 @@ class Agent:
                 run_script(self.target)
             elif self.form == "module":
                 run_module(self.target)
+            elif self.form == "proxied":
+                proxied.run(self.args)
             else:
                 self.call()
         except (NoAgentError, NoToolError):

@@ -25,6 +25,7 @@ from tracefork_core.run.fork_point import start_of
 from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
+    from tracefork_core.cli.agent.agent import Agent
     from tracefork_core.errors import WriteError
     from tracefork_core.run.fork import Forking
     from tracefork_core.session.interventions import Intervention
@@ -33,7 +34,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Change(fork_options.QuestionEdit):
+class ForkChange(fork_options.QuestionEdit):
     """The change at the fork point; only one may be given."""
 
     text: Annotated[
@@ -99,7 +100,7 @@ class _Change(fork_options.QuestionEdit):
 
 
 @dataclass(frozen=True, slots=True)
-class _Branch(fork_options.BranchOptions):
+class ForkBranch(fork_options.BranchOptions):
     """What happens after the fork point, and the tape that records it."""
 
     hold: Annotated[
@@ -125,8 +126,8 @@ def fork(
     agent_words: options.AgentOrApp,
     at: fork_options.At = "",
     *,
-    change: _Change,
-    branch: _Branch,
+    change: ForkChange,
+    branch: ForkBranch,
     as_json: options.AsJson = False,
 ) -> int:
     """Replay up to a step, change it, and run live from there.
@@ -135,21 +136,38 @@ def fork(
     At --at one thing is changed, or the question is asked again. The rest runs live. All of it is
     recorded on a branch: a tape beside the first one, which replays by itself.
     """
-    intervention = change.intervention()
     path = tape_names.find(tape)
     if not at:
-        raise UsageError(
-            "tracefork: fork needs a fork point: --at with the number of an exchange, or a step. "
-            f"To see them: `tracefork show {shlex.quote(tape_names.shown(path))}`"
-        )
+        raise _no_point(path)
     agent, folder = agent_words.read_for(path, ctx)
+    return run(agent, path, at, change, branch, folder=folder, as_json=as_json)
+
+
+def run(
+    agent: Agent,
+    path: Path,
+    at: str,
+    change: ForkChange,
+    branch: ForkBranch,
+    *,
+    folder: Path | None = None,
+    as_json: bool,
+) -> int:
+    """Fork a tape with an agent, report it, and return the exit code.
+
+    The agent runs in `folder`, by default in this one.
+    """
+    from tracefork_core.run.fork import fork as forking
+
+    intervention = change.intervention()
+    if not at:
+        raise _no_point(path)
     with Tape.open(path) as opened:
         start_of(opened, at)  # Refused before the user has to confirm.
         hash_seed.restore(opened.hash_seed)  # This may restart the process.
-    from tracefork_core.run.fork import fork as forking
-
     rerun = ask_about_tools(path, allowed=branch.allow_writes)
     to, here = tape_names.to_write(branch.output) if branch.output else None, Path.cwd()
+    folder = folder or here
     os.chdir(folder)
     agent.prepare()
     scope = forking(
@@ -181,6 +199,13 @@ def fork(
         return status
 
     return report(lambda: agent.run_under(scope, show=True, told=report))
+
+
+def _no_point(path: Path) -> UsageError:
+    return UsageError(
+        "tracefork: fork needs a fork point: --at with the number of an exchange, or a step. "
+        f"To see them: `tracefork show {shlex.quote(tape_names.shown(path))}`"
+    )
 
 
 def _replacement(path: Path) -> Intervention:

@@ -29,6 +29,7 @@ from tracefork_core.seams.tools.tool_names import NoToolError
 if TYPE_CHECKING:
     from tracefork_core.cli.display.account import Account
     from tracefork_core.run.record import Recording
+    from tracefork_core.run.scope import Scope
     from tracefork_core.tape import Receipt
     from tracefork_core.tape.schema import Mode
 
@@ -48,12 +49,7 @@ class _TapeOptions:
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing tape.")] = (
         False
     )
-    mode: Annotated[
-        str,
-        typer.Option(
-            "--mode", metavar="MODE", help="What the tape keeps: safe, metadata, sealed or raw."
-        ),
-    ] = "safe"
+    mode: options.TapeMode = "safe"
     mask: options.Mask = None
     seal_to: Annotated[
         list[str] | None,
@@ -97,7 +93,6 @@ def record(
             "--agent PKG.MOD:FN."
         )
     path = tape_names.to_write(tape.output or tape_names.free_name(agent.name))
-    shown, cwd = tape_names.shown(path), Path.cwd()
     named, tables = tools_for(agent, tools.tool, tools.tool_of)
     agent.prepare()
     scope = recording(
@@ -117,19 +112,38 @@ def record(
         tools_of=tables,
     )
 
+    again = ["tracefork", "record", "--overwrite", "-o", tape_names.shown(path)]
+    again += [*tools.words, *agent.argv]
+    # That a script exists is known by now; modules, functions and tools may still turn out missing.
+    uncertain = agent.form != "script" or bool(named or tables)
+    with _restored_without_agent(path, overwrite=tape.overwrite and uncertain):
+        return perform(scope, agent, path, again, tape.mask or [], as_json=as_json)
+
+
+def perform(
+    scope: Scope[Recording],
+    agent: Agent,
+    path: Path,
+    again: list[str],
+    mask: list[str],
+    *,
+    as_json: bool,
+) -> int:
+    """Run an agent in a recording, report it, and return the exit code.
+
+    `again` is the command that records it once more.
+    """
+    shown, cwd = tape_names.shown(path), Path.cwd()
+
     def report(outcome: Outcome[Recording]) -> int:
         with screen.stdout_kept(as_json):
             run, ending = outcome()
         assert run.receipt is not None
-        remember(path, run.receipt.digest, agent, cwd, tape.mask or [])
-        again = ["tracefork", "record", "--overwrite", "-o", shown, *tools.words, *agent.argv]
+        remember(path, run.receipt.digest, agent, cwd, mask)
         _report(path, shown, run, agent, again, status=ending.status, as_json=as_json)
         return ending.status
 
-    # That a script exists is known by now; modules, functions and tools may still turn out missing.
-    uncertain = agent.form != "script" or bool(named or tables)
-    with _restored_without_agent(path, overwrite=tape.overwrite and uncertain):
-        return report(lambda: agent.run_under(scope, show=True, told=report))
+    return report(lambda: agent.run_under(scope, show=True, told=report))
 
 
 @contextmanager
@@ -179,7 +193,7 @@ def _report(
     unseen = receipt.unwatched
     with Tape.open(path) as tape:
         mode, account = tape.mode, take_account(tape) if tape.opens else sealed_account(receipt)
-    following = f"tracefork replay {shlex.quote(shown)} {agent.words}"
+    following = agent.command("replay", shown)
     if outside_words(receipt):
         following = "tracefork doctor"
     elif mode == "metadata":

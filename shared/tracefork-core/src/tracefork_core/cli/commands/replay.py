@@ -120,7 +120,7 @@ def replay(
     )
     typed = agent.words if agent_words.given or folder == here else ""
     with mode.verifying() if mode else nullcontext():
-        return _perform(scope, recorded, agent, compared.matchers, typed, mode, as_json=as_json)
+        return perform(scope, recorded, agent, compared.matchers, typed, mode, as_json=as_json)
 
 
 def _dry_run(
@@ -160,13 +160,13 @@ def _check(folder: Path, agent_words: options.AgentOrApp, *, strict: bool, as_js
     return ci.tell(gate, "replay", as_json=as_json)
 
 
-def _perform(
+def perform(
     scope: Scope[Replaying],
     recorded: Recorded,
     agent: Agent,
     matchers: list[str],
     typed: str,
-    mode: ModeRun | None,
+    mode: ModeRun | None = None,
     *,
     as_json: bool,
 ) -> int:

@@ -23,7 +23,13 @@ _LABEL = 10
 _INDENT = 4
 
 
-def print_card(console: Console, divergence: Divergence, *, agent: str | None = None) -> None:
+def print_card(
+    console: Console,
+    divergence: Divergence,
+    *,
+    agent: str | None = None,
+    is_proxied: bool = False,
+) -> None:
     """Print a divergence for people.
 
     Args:
@@ -31,6 +37,7 @@ def print_card(console: Console, divergence: Divergence, *, agent: str | None = 
         divergence: the divergence.
         agent: the replayed command, as typed after `tracefork replay TAPE`; empty where the tape
             is enough, None where it is not known.
+        is_proxied: whether that was `tracefork proxy replay TAPE`.
     """
     from rich.text import Text
 
@@ -50,7 +57,7 @@ def print_card(console: Console, divergence: Divergence, *, agent: str | None = 
         words = shortened(printable(candidate.reason), console.width - _INDENT - _LABEL)
         line = Text(f"  {label:<8}", screen.DIM).append(f"#{candidate.n} {words}", "default")
         console.print(line, soft_wrap=True)
-    for verb, command in commands(divergence, agent).items():
+    for verb, command in commands(divergence, agent, is_proxied=is_proxied).items():
         line = Text(f"  {verb:<8}", screen.DIM).append(command, "default")
         console.print(line, soft_wrap=True)
 
@@ -63,12 +70,17 @@ def print_differences(console: Console, differences: Sequence[str]) -> None:
             console.print(f"  {' ' if i else '!'} {line}", style=screen.WARN)
 
 
-def card_document(divergence: Divergence, agent: str | None = None) -> dict[str, object]:
+def card_document(
+    divergence: Divergence, agent: str | None = None, *, is_proxied: bool = False
+) -> dict[str, object]:
     """Return a divergence as JSON-able values, with the commands to type next."""
-    return {**asdict(divergence), "commands": commands(divergence, agent)}
+    following = commands(divergence, agent, is_proxied=is_proxied)
+    return {**asdict(divergence), "commands": following}
 
 
-def commands(divergence: Divergence, agent: str | None) -> dict[str, str]:
+def commands(
+    divergence: Divergence, agent: str | None, *, is_proxied: bool = False
+) -> dict[str, str]:
     """Return what to type next: go on live, compare that, see the recorded exchange, keep, ignore.
 
     The tape is evidence, so a new recording gets a name of its own.
@@ -81,13 +93,17 @@ def commands(divergence: Divergence, agent: str | None) -> dict[str, str]:
         stem = str(Path(divergence.tape).with_suffix(""))
         branch = shlex.quote(str(tape_names.free_name(f"{stem}.rerun")))
         again = {"rerun": f"tracefork rerun {tape}{words}", "diff": f"tracefork diff {branch}"}
-        found = {**again, **found}
+        found = found if is_proxied else {**again, **found}
         if agent:
-            free = tape_names.free_name(stem)
-            found["keep"] = f"tracefork record -o {shlex.quote(str(free))} {agent}"
+            free = shlex.quote(str(tape_names.free_name(stem)))
+            option = f"proxy record {free}" if is_proxied else f"record -o {free}"
+            found["keep"] = f"tracefork {option} {agent}"
         if divergence.pointer and divergence.pointer.startswith("/"):
-            pointer = shlex.quote(divergence.pointer)
-            found["ignore"] = f"tracefork replay --ignore {pointer} {tape}{words}"
+            pointer, verb = (
+                shlex.quote(divergence.pointer),
+                "proxy replay" if is_proxied else "replay",
+            )
+            found["ignore"] = f"tracefork {verb} --ignore {pointer} {tape}{words}"
     return {verb: printable(command) for verb, command in found.items()}
 
 

@@ -82,6 +82,7 @@ def tell_diverged(
     from tracefork_core.cli.display.card import card_document, print_card
 
     divergence = replace(error.divergence, tape=recorded.shown)
+    is_proxied = agent.form == "proxied"
     if as_json:
         screen.say_json(
             {
@@ -93,11 +94,11 @@ def tell_diverged(
                 "tape_digest": recorded.digest,
                 "complete": recorded.complete,
                 "agent": agent.words,
-                "divergence": card_document(divergence, typed),
+                "divergence": card_document(divergence, typed, is_proxied=is_proxied),
             }
         )
     else:
-        print_card(screen.stderr(), divergence, agent=typed)
+        print_card(screen.stderr(), divergence, agent=typed, is_proxied=is_proxied)
         if (response := compared_response(recorded.path, recorded.mask, agent)) is not None:
             _print_response(response)
     return DIFFERENT

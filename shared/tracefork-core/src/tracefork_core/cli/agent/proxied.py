@@ -1,0 +1,118 @@
+"""Run a command behind a proxy, as an agent: any language, seen through its HTTP requests."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tracefork_core.cli.display import screen
+from tracefork_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.proxy.routes import Routes
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(slots=True)
+class Proxied:
+    """A command, and the proxy that it runs behind; without a command the proxy runs alone."""
+
+    command: list[str] = field(default_factory=list)
+    upstreams: list[str] = field(default_factory=list)
+    host: str = LOOPBACK
+    port: int = 0
+
+    @property
+    def words(self) -> list[str]:
+        """The same as words of a command line."""
+        words = [f"--upstream={url}" for url in self.upstreams]
+        words += [f"--host={self.host}", "--expose"] if self.host != LOOPBACK else []
+        words += [f"--port={self.port}"] if self.port else []
+        return [*words, *(["--", *self.command] if self.command else [])]
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Proxied:
+        """Return what `words` returned words for."""
+        proxied, options = cls(), list(words)
+        if "--" in options:
+            place = options.index("--")
+            options, proxied.command = options[:place], options[place + 1 :]
+        for option in options:
+            name, _, value = option.partition("=")
+            match name:
+                case "--upstream":
+                    proxied.upstreams.append(value)
+                case "--host":
+                    proxied.host = value
+                case "--port":
+                    proxied.port = int(value)
+        return proxied
+
+
+def prepare(words: Sequence[str]) -> None:
+    """Check that the command and the libraries of the proxy exist, before a tape is made.
+
+    Raises:
+        UsageError: one of them does not.
+    """
+    from tracefork_core.proxy import upstream
+
+    upstream.check_extra()
+    command = Proxied.of(words).command
+    if command and shutil.which(command[0]) is None:
+        raise UsageError(f"tracefork: there is no program {command[0]} to run.")
+
+
+def run(words: Sequence[str]) -> None:
+    """Run a command behind a proxy of the current session; without one, the proxy until Ctrl-C.
+
+    Raises:
+        UsageError: the command or the extra does not exist, or the port is taken.
+        SystemExit: the command ended with another status than 0.
+    """
+    from tracefork_core.children.environment import announce
+    from tracefork_core.egress.guard import call_through
+    from tracefork_core.exchange.current import current_session
+    from tracefork_core.proxy import program
+    from tracefork_core.proxy.routes import Routes
+    from tracefork_core.proxy.server import ProxyServer
+
+    session, proxied = current_session(), Proxied.of(words)
+    assert session is not None
+    routes = Routes.of(os.environ, proxied.upstreams)
+    with ProxyServer(session, routes, host=proxied.host, port=proxied.port) as server:
+        call_through(f"{LOOPBACK}:{server.port}")
+        announce()
+        if not proxied.command:
+            _print_addresses(server.address, routes)
+            program.until_stopped()
+            return
+        status = program.run(proxied.command, routes.environment(server.address))
+    if status:
+        raise SystemExit(status)
+
+
+def _print_addresses(address: str, routes: Routes) -> None:
+    console = screen.stderr()
+    console.print(f"● proxy at {address}", soft_wrap=True)
+    for name, value in routes.environment(address).items():
+        console.print(f"  export {name}={shlex.quote(value)}", soft_wrap=True)
+    console.print("  Ctrl-C ends it.", style=screen.DIM)
+
+
+def check(host: str, *, expose: bool) -> None:
+    """Refuse to listen on another address than this machine's own, unless told twice.
+
+    Raises:
+        UsageError: `host` is another address, and `expose` is not given.
+    """
+    if host not in (LOOPBACK, "localhost") and not expose:
+        raise UsageError(
+            f"tracefork: --host {host} lets other machines use the proxy, and read answers of the "
+            "tape through it. Add --expose if you want that, or leave --host out."
+        )
