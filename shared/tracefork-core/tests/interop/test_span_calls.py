@@ -8,7 +8,7 @@ import pytest
 
 from tracefork_core.interop.importing.otlp import read_otlp
 from tracefork_core.interop.importing.span_calls import call_of, step_of
-from tracefork_core.interop.importing.spans import Span, SpanEvent
+from tracefork_core.interop.span import Span, SpanEvent
 from tracefork_core.providers.call import (
     Message,
     ModelCall,

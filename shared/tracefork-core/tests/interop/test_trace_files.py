@@ -13,7 +13,7 @@ from tracefork_core.interop.importing.langfuse import is_langfuse, read_langfuse
 from tracefork_core.interop.importing.langsmith import is_langsmith, read_langsmith
 from tracefork_core.interop.importing.otlp import is_otlp, is_sdk, read_otlp, read_sdk
 from tracefork_core.interop.importing.recording import write
-from tracefork_core.interop.importing.spans import Span, nanoseconds
+from tracefork_core.interop.importing.span_values import nanoseconds
 from tracefork_core.interop.importing.trace_run import run_of
 from tracefork_core.interop.importing.transcripts import (
     blamed_in,
@@ -22,6 +22,7 @@ from tracefork_core.interop.importing.transcripts import (
     read_atif,
     read_who_and_when,
 )
+from tracefork_core.interop.span import Span
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.call import ReasoningPart, TextPart, ToolCallPart
 from tracefork_core.providers.lenient import Json
@@ -127,7 +128,7 @@ def test_a_call_without_its_content_lowers_the_grade() -> None:
     half: dict[str, Json] = {"gen_ai.operation.name": "chat", "gen_ai.completion": "Hello"}
     known = run_of("OTLP", [Span("1", "a", attributes=dict(whole))])
     partly = run_of(
-        "OTLP", [Span("1", "a", attributes=dict(whole)), Span("2", "b", None, 1, attributes=half)]
+        "OTLP", [Span("1", "a", attributes=dict(whole)), Span("2", "b", started=1, attributes=half)]
     )
     assert known.grade == "content"
     assert partly.grade == "structure"

@@ -45,9 +45,10 @@ GROUPS = {
         "sign": "Sign a tape with your own key.",
         "scan": "Find secrets on existing tapes.",
         "redact": "Copy a tape without the secrets on it.",
+        "export": "Write a run as a trace or a file of other tools.",
+        "import": "Turn recordings and traces of other tools into tapes.",
     },
     "Maintain": {
-        "import": "Turn recordings and traces of other tools into tapes.",
         "gc": "Remove leftover files, and old runs if you ask for it.",
     },
     "Judge blame itself": {

@@ -9,19 +9,12 @@ from decimal import Decimal
 import msgspec
 
 from tracefork_core.blaming.ranking import ranking
-from tracefork_core.blaming.report import Report, load, sentence
-from tracefork_core.blaming.trials.trial_journal import latest
+from tracefork_core.blaming.report import Report, sentence
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.report.document import Blame, CurvePoint, Finding, Index
 from tracefork_core.tape import Tape
 
 PROVEN, LIKELY, OPEN = "proven", "likely", "not enough evidence"
-
-
-def last_blame(tape: Tape) -> Report | None:
-    """Return what the last blame of this run found; None if there was none."""
-    report = load(latest(tape.path))
-    return report if report is not None and report.header.digest == tape.digest else None
 
 
 def blame_of(report: Report, shown: str, *, content: bool, only: int | None = None) -> Blame | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tracefork_core.blaming.last_blame import last_blame
 from tracefork_core.blaming.report import Report
 from tracefork_core.checkpoints.store import checkpoint_file
 from tracefork_core.cli import tape_names
@@ -87,7 +88,7 @@ def head_of(
     `errors` are those of its rows. `took` is its time in milliseconds, if no receipt says it.
     """
     shown, exchanges = tape_names.shown(tape.path), tape.exchanges
-    report = blame or evidence.last_blame(tape)
+    report = blame or last_blame(tape)
     account, receipt = blocks.account, tape.receipt
     return Run(
         name=shown,

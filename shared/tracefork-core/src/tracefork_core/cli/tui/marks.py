@@ -82,8 +82,8 @@ def find(tape: Tape, marks: Marks, pause: Callable[[], bool]) -> None:
 
     `pause` is called after each exchange, and returns whether to stop.
     """
+    from tracefork_core.blaming.last_blame import last_blame
     from tracefork_core.cli.report.branch_strip import cells
-    from tracefork_core.cli.report.evidence import last_blame
 
     if tape.origin is not None:
         marks.branch = cells(tape, tape.origin.at)

@@ -7,7 +7,8 @@ messages, which Langfuse moved to `input` and `output`.
 from __future__ import annotations
 
 from tracefork_core.interop.importing.messages import decoded
-from tracefork_core.interop.importing.spans import Span, known, nanoseconds
+from tracefork_core.interop.importing.span_values import known, nanoseconds
+from tracefork_core.interop.span import Span
 from tracefork_core.providers.lenient import Json, field, items, mapping, mappings, text
 
 _USAGE = {

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracefork_core.interop.importing.spans import Span, SpanEvent, nanoseconds
+from tracefork_core.interop.importing.span_values import nanoseconds
+from tracefork_core.interop.span import Span, SpanEvent
 from tracefork_core.providers.lenient import Json, field, items, mapping, mappings, parse, text
 
 _FAILED = (2, "2", "STATUS_CODE_ERROR", "ERROR", "error")

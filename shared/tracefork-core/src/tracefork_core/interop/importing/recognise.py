@@ -23,8 +23,8 @@ from tracefork_core.interop.importing import (
 )
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.recording import write
-from tracefork_core.interop.importing.spans import Span
 from tracefork_core.interop.importing.trace_run import run_of
+from tracefork_core.interop.span import Span
 from tracefork_core.tape import Receipt
 
 

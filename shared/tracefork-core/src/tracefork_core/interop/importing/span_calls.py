@@ -8,9 +8,11 @@ decides. `span_messages` does the same for the messages.
 
 from __future__ import annotations
 
+from tracefork_core.interop import conventions
 from tracefork_core.interop.importing.messages import decoded, parts_of
 from tracefork_core.interop.importing.span_messages import bare, conversation, without_tools
-from tracefork_core.interop.importing.spans import Span, below
+from tracefork_core.interop.importing.span_values import below
+from tracefork_core.interop.span import Span
 from tracefork_core.providers.call import ModelCall, ModelError, ToolDefinition, ToolUse, Usage
 from tracefork_core.providers.lenient import (
     Json,
@@ -130,8 +132,9 @@ def operation_of(span: Span) -> str:
 
 def step_of(span: Span) -> tuple[str, str]:
     """Return the kind and the name of the step that a span is."""
-    kind = _STEPS.get(operation_of(span), "node")
-    if kind == "node" and span.parent is None:
+    known = span.text(conventions.STEP_KIND)
+    kind = known or _STEPS.get(operation_of(span), "node")
+    if known is None and kind == "node" and span.parent is None:
         kind = "run"
     name = span.text("gen_ai.agent.name", "agent.name", "gen_ai.workflow.name", "graph.node.id")
     return kind, (name if kind == "agent" else None) or span.name or kind
@@ -145,7 +148,7 @@ def _model_call(span: Span, operation: str) -> ModelCall:
     )
     return ModelCall(
         operation=operation,
-        api="trace",
+        api=span.text(conventions.API) or "trace",
         provider=_provider(span, model),
         request_model=model or span.text("llm.request.model_name", "gen_ai.response.model"),
         response_model=span.text(

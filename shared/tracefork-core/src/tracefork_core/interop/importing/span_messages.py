@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracefork_core.interop.importing.messages import decoded, messages_of
-from tracefork_core.interop.importing.spans import Span, below
+from tracefork_core.interop.importing.span_values import below
+from tracefork_core.interop.span import Span
 from tracefork_core.providers.call import (
     Message,
     Part,

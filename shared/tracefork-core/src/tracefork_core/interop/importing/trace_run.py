@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tracefork_core.exchange.contract import AFTER, Failure, Head, Request
+from tracefork_core.interop import conventions
 from tracefork_core.interop.importing.foreign_run import ForeignExchange, ForeignRun, ForeignStep
-from tracefork_core.interop.importing.span_calls import call_of, operation_of, step_of
-from tracefork_core.interop.importing.spans import Span
+from tracefork_core.interop.importing.span_calls import call_of, step_of
+from tracefork_core.interop.span import Span
 from tracefork_core.providers import traced
 from tracefork_core.providers.call import ModelCall, ToolUse
 from tracefork_core.providers.lenient import compact, count
@@ -29,7 +30,9 @@ _HIDDEN = ("__REDACTED__",)
 
 def run_of(format_name: str, spans: Iterable[Span], blamed: Blamed | None = None) -> ForeignRun:
     """Return the run that the spans of one trace describe, in the order in which they began."""
-    ordered = sorted(spans, key=lambda span: span.started)
+    # What export wrote around the run is no part of it.
+    written = [span for span in spans if conventions.RUN not in span.attributes]
+    ordered = sorted(written, key=lambda span: span.started)
     for span in ordered:
         span.attributes = {
             name: value for name, value in span.attributes.items() if value not in _HIDDEN
@@ -88,7 +91,7 @@ class _Trace:
             return _tool_exchange(span, call)
         if isinstance(call, ModelCall):
             return None if id(span) in self._repeats else _model_exchange(call)
-        return None if operation_of(span) or self._is_in_call(span) else _http_exchange(span)
+        return None if self._is_in_call(span) else _http_exchange(span)
 
     def _says_again(self, span: Span) -> bool:
         """Return whether a span stands for a call that another span stands for."""
@@ -150,6 +153,10 @@ def _model_exchange(call: ModelCall) -> ForeignExchange:
     )
 
 
+def _failure(span: Span, otherwise: str) -> Failure:
+    return Failure(span.text("error.type") or "error", span.error or otherwise)
+
+
 def _tool_exchange(span: Span, use: ToolUse) -> ForeignExchange:
     failure = (
         Failure(span.text("error.type") or "error", span.error or "") if use.is_error else None
@@ -175,6 +182,6 @@ def _http_exchange(span: Span) -> ForeignExchange | None:
     return ForeignExchange(
         Request(method, url, (), b"", "import"),
         Head(status, "", ()) if status is not None else None,
-        failure=Failure("error", span.error or "no response") if status is None else None,
+        failure=_failure(span, "no response") if status is None else None,
         grade="structure",
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracefork_core.interop.importing.spans import Span, known, nanoseconds
+from tracefork_core.interop.importing.span_values import known, nanoseconds
+from tracefork_core.interop.span import Span
 from tracefork_core.providers.lenient import Json, field, mapping, mappings, text
 from tracefork_core.tape.imported import Blamed
 

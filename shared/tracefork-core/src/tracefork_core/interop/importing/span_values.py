@@ -1,53 +1,14 @@
-"""The spans of a trace, from whichever file they come: what readers of traces have in common."""
+"""Read the values in spans that other tools wrote: times, and nested names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from tracefork_core.providers.lenient import Json, text
+from tracefork_core.providers.lenient import Json
 
 _NANOSECONDS = 1_000_000_000
 _LATEST = 4_102_444_800  # The year 2100, in seconds: larger numbers are of a smaller unit.
-
-
-@dataclass(slots=True)
-class SpanEvent:
-    """Something that a span noted: a message in conventions before 1.37, an exception."""
-
-    name: str
-    attributes: dict[str, Json]
-
-
-@dataclass(slots=True)
-class Span:
-    """One span. Times are nanoseconds since the epoch.
-
-    Attributes:
-        id, parent: unique within the file.
-        error: what it failed with; None if it did not.
-        links: the ids of spans that it continues, besides its parent.
-    """
-
-    id: str
-    name: str
-    parent: str | None = None
-    started: int = 0
-    ended: int | None = None
-    error: str | None = None
-    attributes: dict[str, Json] = field(default_factory=dict)
-    events: list[SpanEvent] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-
-    def get(self, *names: str) -> Json:
-        """Return the first of these attributes that has a value; None if none has."""
-        attributes = self.attributes
-        return next((attributes[name] for name in names if attributes.get(name) is not None), None)
-
-    def text(self, *names: str) -> str | None:
-        """Return the first of these attributes that is a text with something in it."""
-        return next((found for name in names if (found := text(self.attributes.get(name)))), None)
 
 
 def known(attributes: dict[str, Json]) -> dict[str, Json]:
