@@ -87,6 +87,18 @@ def test_two_runs_are_compared_as_the_guide_says(tmp_path: Path) -> None:
     assert 'tracefork diff \\"$LOCAL\\"' in settings
 
 
+def test_a_run_is_exported_as_the_guide_says(tmp_path: Path) -> None:
+    """The trace comes back without a difference, and its ids do not change."""
+    follow("docs/how-to/export-traces.md", tmp_path)
+    folder = tmp_path / "traces"
+    told = (folder / "ticket.json").read_text()
+    assert "turntable" in (folder / "ticket-content.json").read_text()
+    assert "turntable" not in told
+    (resource,) = json.loads(told)["resourceSpans"]
+    spans = resource["scopeSpans"][0]["spans"]
+    assert len({span["spanId"] for span in spans}) == 5
+
+
 def test_checks_run_again_as_the_guide_says(tmp_path: Path) -> None:
     """A flaky check and a misread one are told apart, and nothing is edited twice."""
     typed = follow("docs/how-to/replay-modes.md", tmp_path)

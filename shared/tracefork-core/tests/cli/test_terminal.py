@@ -83,6 +83,11 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     "sign": [("run.tape", "--key", "key")],
     "scan": [("run.tape",)],
     "redact": [("run.tape", "-o", "redacted.tape")],
+    "export": [
+        ("run.tape", "--content", "-o", "run.json", "--overwrite"),
+        ("run.tape", "--atif", "--content", "-o", "run.json"),
+        ("run.tape",),
+    ],
     "gc": [("--older-than", "1h", "--dry-run", ".")],
     "validate": [("run.tape", *AGENT_WORDS)],
 }
@@ -100,6 +105,7 @@ IN_THIS_PROCESS = {
     "sign",
     "scan",
     "redact",
+    "export",
     "gc",
 }
 """Commands that start no agent: they need no process of their own."""

@@ -67,6 +67,12 @@ WORDS: dict[str, list[str]] = {
     "sign": ["sign TAPE --key key --overwrite"],
     "scan": ["scan TAPE", "scan --json TAPE", "scan --mask re:b+c TAPE"],
     "redact": ["redact TAPE", "redact --json TAPE"],
+    "export": [
+        "export TAPE -o trace.json",
+        "export TAPE --content -o trace.json --overwrite",
+        "export TAPE --json --atif --content -o run.json",
+        "export TAPE --har --content -o run.har",
+    ],
     "import": ["import --langgraph-sqlite TAPE -o new.tape"],
     "gc": ["gc --dry-run --keep 0 --orphans --max-tapes 1", "gc --json --dry-run --keep 0"],
 }
