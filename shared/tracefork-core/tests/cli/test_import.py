@@ -45,6 +45,58 @@ def test_the_document_says_what_is_missing(shell: Shell) -> None:
     assert document["digest"] == shell.tracefork("show", "new.tape", "--json").document["digest"]
 
 
+AGENT = """
+import httpx2
+
+with httpx2.Client(verify=False) as http:
+    print(http.get("http://example.test/a").text)
+"""
+
+
+def test_an_agent_replays_against_an_imported_tape(shell: Shell) -> None:
+    """The verdict says what was not proven, and claims no captured connection."""
+    shell.write("old.json", cassette())
+    shell.write("ask.py", AGENT)
+    shell.tracefork("import", "old.json", "-o", "new.tape")
+    replayed = shell.tracefork("replay", "new.tape", "ask.py")
+    assert replayed.exit == 0
+    assert replayed.out == "hello\n"
+    assert "replayed 1 of 1 exchange alike" in replayed.err
+    assert "not proven, as this was imported: request headers" in replayed.err
+    verified = shell.tracefork("verify", "new.tape", "ask.py")
+    assert "1 of 1 replay proven" in verified.out
+    origin = "imported from old.json (VCR cassette): replayable (bodies proven)"
+    assert origin in verified.out
+    assert "captured" not in verified.out
+
+
+def test_a_tape_of_a_grade_that_does_not_replay_is_refused(shell: Shell) -> None:
+    """By every command that would answer from it."""
+    without = CALL | {"response": CALL["response"] | {"body": None}}
+    shell.write("old.json", json.dumps({"interactions": [without]}))
+    shell.write("ask.py", AGENT)
+    shell.tracefork("import", "old.json", "-o", "new.tape")
+    for command in ("replay", "fork --at 0", "blame --oracle exit"):
+        verb, *words = command.split()
+        done = shell.tracefork(verb, *words, "new.tape", "ask.py")
+        assert done.exit == 3, done.err
+        assert "grade is `structure`" in done.err
+
+
+def test_reports_and_documents_say_the_grade(shell: Shell) -> None:
+    """An import must not pass for a recording."""
+    shell.write("old.json", cassette("9"))
+    shell.tracefork("import", "old.json", "-o", "new.tape")
+    shown = shell.tracefork("show", "new.tape", "--json").document
+    assert shown["imported"]["grade"] == "unproven"
+    assert shown["imported"]["lower"] == {"unproven": [0]}
+    assert "replayable without proof of the request" in shell.tracefork("show", "new.tape").out
+    assert shell.tracefork("diff", "new.tape", "new.tape").exit == 0
+    page = shell.folder / "new.html"
+    shell.tracefork("report", "new.tape", "-o", str(page))
+    assert "imported from old.json" in page.read_text()
+
+
 def test_a_tape_is_never_overwritten(shell: Shell) -> None:
     """Neither is any other file."""
     shell.write("old.json", cassette())

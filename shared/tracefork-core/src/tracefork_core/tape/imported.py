@@ -33,6 +33,10 @@ class Blamed(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
 
 
+def _requests(count: int) -> str:
+    return f"{count} request{'' if count == 1 else 's'}"
+
+
 class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a tape was imported from.
 
@@ -63,11 +67,11 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def not_proven(self) -> list[str]:
-        """What a replay does not compare, or not byte by byte, in words."""
+        """What a replay does not prove about the requests, in words."""
         values, unknown = len(self.json_bodies), len(self.unknown_bodies)
-        words = ["request headers not proven"] if "headers" in self.not_compared else []
-        words += [f"request bodies compared as JSON values: {values}"] if values else []
-        return [*words, *([f"request bodies not compared: {unknown}"] if unknown else [])]
+        words = ["request headers"] if "headers" in self.not_compared else []
+        words += [f"the bytes of {_requests(values)}"] if values else []
+        return [*words, *([f"the body of {_requests(unknown)}"] if unknown else [])]
 
     @property
     def replays(self) -> bool:

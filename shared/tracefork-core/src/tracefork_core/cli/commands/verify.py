@@ -16,6 +16,7 @@ from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.card import print_differences
 from tracefork_core.cli.display.coverage import coverage_document, coverage_words
+from tracefork_core.cli.display.imported import imported_document, imported_words
 from tracefork_core.cli.display.replay_report import auxiliary_words
 from tracefork_core.cli.display.secrets import secret_words, unsearched_words
 from tracefork_core.cli.display.text import printable
@@ -23,6 +24,7 @@ from tracefork_core.errors import DivergenceError, TapeError, UsageError
 
 if TYPE_CHECKING:
     from tracefork_core.tape import Receipt
+    from tracefork_core.tape.imported import Imported
     from tracefork_core.tape.integrity import Integrity
     from tracefork_core.tape.signature import Verdict
 
@@ -99,6 +101,7 @@ class _Tape:
     receipt: Receipt | None
     mode: str
     hash_seed: str | None
+    imported: Imported | None
 
 
 def _receipt(path: Path) -> _Tape:
@@ -113,6 +116,7 @@ def _receipt(path: Path) -> _Tape:
             tape.receipt,
             tape.mode,
             tape.hash_seed,
+            tape.imported,
         )
 
 
@@ -137,6 +141,7 @@ def _document(tape: _Tape, replays: Sequence[child_python.Done], code: int) -> d
         "complete": tape.receipt is not None,
         "coverage": coverage_document(tape.receipt) if tape.receipt else None,
         "mode": tape.mode,
+        "imported": imported_document(tape.imported),
         "secrets": tape.receipt.secrets if tape.receipt else None,
         "unsearched": tape.receipt.unsearched if tape.receipt else None,
         "times": len(replays),
@@ -164,10 +169,12 @@ def _print(tape: _Tape, replays: Sequence[child_python.Done]) -> None:
         "replay digest": printable(str(last.document.get("digest") or figures.UNKNOWN)),
         "exchanges": f"{last.document.get('exchanges', figures.UNKNOWN)} of {tape.exchanges}",
         "sockets": str(last.document.get("sockets", figures.UNKNOWN)),
-        "recording": _recording_words(tape.receipt),
+        "recording": _recording_words(tape),
     }
     if words := _auxiliary_words(last.document):
         facts["token counts"] = words
+    if tape.imported and tape.imported.not_proven:
+        facts["not proven"] = " · ".join(tape.imported.not_proven)
     if tape.receipt and tape.receipt.secrets:
         facts["secrets masked"] = secret_words(tape.receipt.secrets)
     if tape.receipt and tape.receipt.unsearched:
@@ -185,10 +192,10 @@ def _auxiliary_words(document: Mapping[str, object]) -> str:
     return auxiliary_words(*(count if isinstance(count, int) else 0 for count in counts))
 
 
-def _recording_words(receipt: Receipt | None) -> str:
-    if receipt is None:
+def _recording_words(tape: _Tape) -> str:
+    if tape.receipt is None:
         return "incomplete: it was cut off, so its coverage is unknown"
-    return coverage_words(receipt)
+    return imported_words(tape.imported) if tape.imported else coverage_words(tape.receipt)
 
 
 def _print_failure(replay: child_python.Done) -> None:

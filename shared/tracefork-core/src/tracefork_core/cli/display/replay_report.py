@@ -220,7 +220,8 @@ def _notes(recorded: Recorded, verdict: Verdict) -> list[str]:
     if run.digest != recorded.digest:
         matchers = f"; not compared: {', '.join(verdict.matchers)}" if verdict.matchers else ""
         notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
-    notes += [f"imported: {words}" for words in [" · ".join(run.not_proven)] if words]
+    if run.not_proven:
+        notes.append(f"not proven, as this was imported: {', '.join(run.not_proven)}")
     if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
         notes.append(f"same as recorded, except for token counts: {words}")
     if run.moved:

@@ -22,6 +22,7 @@ from tracefork_core.cli.display.account import (
 )
 from tracefork_core.cli.display.columns import Cell, Column, Columns
 from tracefork_core.cli.display.content import content
+from tracefork_core.cli.display.imported import imported_document, imported_words
 from tracefork_core.cli.display.text import printable
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.prices import price_of
@@ -97,6 +98,9 @@ def _print_head(console: Console, tape: Tape, shown: str, account: Account | Non
     head = Text(printable(shown), screen.STRONG).append(f" · {' · '.join(counts)}", "default")
     console.print(head, soft_wrap=True)
     console.print(f"  {' · '.join(facts)}", soft_wrap=True)
+    if imported := tape.imported:
+        for words in (imported_words(imported), *map(printable, imported.missing)):
+            screen.note(console, f"  {words}", screen.DIM)
 
 
 def _totals(account: Account) -> tuple[list[str], list[str]]:
@@ -123,6 +127,7 @@ def document(tape: Tape) -> dict[str, object]:
         "digest": tape.digest,
         "outcome": receipt.outcome if receipt else None,
         "stop": tape.stop.words if tape.stop else None,
+        "imported": imported_document(tape.imported),
         "seconds": receipt.took / 1e9 if receipt else None,
         "recorded": environment.started if environment else None,
         **take_account(tape).document(),

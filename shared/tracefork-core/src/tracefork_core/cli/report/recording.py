@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.display.account import Account
 from tracefork_core.cli.display.coverage import coverage_words, unseen_words
+from tracefork_core.cli.display.imported import imported_words
 from tracefork_core.cli.display.secrets import secret_words, unsearched_words
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.report.document import Totals
@@ -35,6 +36,8 @@ def facts(tape: Tape) -> Iterator[tuple[str, str]]:
     """Yield what is known of where and how a recording was made."""
     yield "digest", tape.digest
     yield "stores", f"mode {tape.mode}"
+    if imported := tape.imported:
+        yield "imported", f"{imported_words(imported)}, sha256 {imported.sha256}"
     environment = tape.environment
     if environment is None:
         return
@@ -51,6 +54,8 @@ def coverage(tape: Tape) -> list[str]:
     """Return how much of the run was captured."""
     if tape.receipt is None:
         return ["The recording was cut off, so its coverage is unknown."]
+    if imported := tape.imported:
+        return [imported_words(imported)]
     return [coverage_words(tape.receipt)]
 
 
@@ -70,6 +75,7 @@ def limits(tape: Tape, account: Account) -> list[str]:
     words = []
     if not tape.keeps_bodies:
         words.append("The tape holds hashes of bodies alone (mode metadata): no text can be shown.")
+    words += map(printable, tape.imported.missing if tape.imported else ())
     if account.untaped:
         words.append(printable(untaped_words(account.untaped, "A replay runs {} again.")))
     receipt = tape.receipt
