@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -70,3 +75,49 @@ def shell(tmp_path: Path, provider: ProviderServer) -> Shell:
     found = Shell(folder, surroundings)
     found.write("agent.py", PYTHON_AGENT)
     return found
+
+
+@dataclass
+class Running:
+    """A proxy that runs without a command: its process, and the variables that it printed."""
+
+    process: subprocess.Popen[str]
+    variables: dict[str, str]
+
+    @property
+    def address(self) -> str:
+        """The base URL of the provider behind the proxy."""
+        return self.variables["ANTHROPIC_BASE_URL"]
+
+    def ended(self, number: int = signal.SIGINT) -> tuple[int, str]:
+        """End it by a signal; return its exit code and what it printed."""
+        self.process.send_signal(number)
+        _, printed = self.process.communicate(timeout=60)
+        return self.process.returncode, printed
+
+
+@contextmanager
+def standalone(shell: Shell, *words: str) -> Iterator[Running]:
+    """Run a proxy without a command, and kill it at the end if it still runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tracefork_core", "proxy", *words],
+        cwd=shell.folder,
+        env=shell.full_environment(COLUMNS="200"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    variables = {}
+    for line in process.stderr:
+        if line.startswith("  export "):
+            name, _, value = line.removeprefix("  export ").strip().partition("=")
+            variables[name] = value
+        elif "Ctrl-C ends it" in line:
+            break
+    try:
+        yield Running(process, variables)
+    finally:
+        process.kill()
+        process.communicate()

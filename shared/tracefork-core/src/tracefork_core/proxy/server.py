@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextvars import Context
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tracefork_core.errors import UsageError
@@ -19,20 +20,33 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 LOOPBACK = "127.0.0.1"
+_WAITING = 1024
+"""Connections that may wait until they are accepted."""
 _KEEP_ALIVE = 3600
 """Seconds that an idle connection stays open: a client that reuses one must not find it closed."""
 
 
 class ProxyServer:
-    """A proxy that answers while its `with` block runs. `address` is its base URL."""
+    """A proxy that answers while its `with` block runs. `address` is its base URL.
+
+    With `path`, it also listens on a socket in the file system.
+    """
 
     def __init__(
-        self, session: Session, routes: Routes, *, host: str = LOOPBACK, port: int = 0
+        self,
+        session: Session,
+        routes: Routes,
+        *,
+        host: str = LOOPBACK,
+        port: int = 0,
+        path: Path | None = None,
     ) -> None:
         import uvicorn
 
-        self._listening = _listen(host, port)
-        self.port: int = self._listening.getsockname()[1]
+        self._listening = [_listen(host, port)]
+        self.port: int = self._listening[0].getsockname()[1]
+        if path is not None:
+            self._listening.append(_listen_at(path))
         self.host = host
         self._upstream = Upstream()
         app = ProxyApp(session, routes, Door(host, self.port), self._upstream)
@@ -73,7 +87,7 @@ class ProxyServer:
 
     def _serve(self) -> None:
         with outside():
-            self._server.run(sockets=[self._listening])
+            self._server.run(sockets=self._listening)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -81,11 +95,18 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
-        listening.listen(1024)
+        listening.listen(_WAITING)
     except (OSError, OverflowError) as error:
         listening.close()
         raise UsageError(
             f"tracefork: port {port} of {host} cannot be used: {error}. Choose another with "
             "--port, or leave it out to get a free one."
         ) from error
+    return listening
+
+
+def _listen_at(path: Path) -> socket.socket:
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(path))
+    listening.listen(_WAITING)
     return listening

@@ -7,6 +7,8 @@ import shlex
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracefork_core.cli.display import screen
@@ -26,6 +28,7 @@ class Proxied:
     upstreams: list[str] = field(default_factory=list)
     host: str = LOOPBACK
     port: int = 0
+    no_network: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -33,6 +36,7 @@ class Proxied:
         words = [f"--upstream={url}" for url in self.upstreams]
         words += [f"--host={self.host}", "--expose"] if self.host != LOOPBACK else []
         words += [f"--port={self.port}"] if self.port else []
+        words += ["--no-network"] * self.no_network
         return [*words, *(["--", *self.command] if self.command else [])]
 
     @classmethod
@@ -51,6 +55,8 @@ class Proxied:
                     proxied.host = value
                 case "--port":
                     proxied.port = int(value)
+                case "--no-network":
+                    proxied.no_network = True
         return proxied
 
 
@@ -60,12 +66,16 @@ def prepare(words: Sequence[str]) -> None:
     Raises:
         UsageError: one of them does not.
     """
-    from tracefork_core.proxy import upstream
+    from tracefork_core.proxy import network, upstream
 
     upstream.check_extra()
-    command = Proxied.of(words).command
-    if command and shutil.which(command[0]) is None:
-        raise UsageError(f"tracefork: there is no program {command[0]} to run.")
+    proxied = Proxied.of(words)
+    if proxied.command and shutil.which(proxied.command[0]) is None:
+        raise UsageError(f"tracefork: there is no program {proxied.command[0]} to run.")
+    if proxied.no_network:
+        if not proxied.command:
+            raise UsageError("tracefork: --no-network is for a command: give it after `--`.")
+        network.check_namespaces()
 
 
 def run(words: Sequence[str]) -> None:
@@ -78,21 +88,33 @@ def run(words: Sequence[str]) -> None:
     from tracefork_core.children.environment import announce
     from tracefork_core.egress.guard import call_through
     from tracefork_core.exchange.current import current_session
-    from tracefork_core.proxy import program
+    from tracefork_core.proxy import network, program
     from tracefork_core.proxy.routes import Routes
     from tracefork_core.proxy.server import ProxyServer
 
     session, proxied = current_session(), Proxied.of(words)
     assert session is not None
     routes = Routes.of(os.environ, proxied.upstreams)
-    with ProxyServer(session, routes, host=proxied.host, port=proxied.port) as server:
+    with (
+        TemporaryDirectory(prefix="tracefork-proxy-") as folder,
+        ProxyServer(
+            session,
+            routes,
+            host=proxied.host,
+            port=proxied.port,
+            path=Path(folder, "socket") if proxied.no_network else None,
+        ) as server,
+    ):
         call_through(f"{LOOPBACK}:{server.port}")
         announce()
         if not proxied.command:
             _print_addresses(server.address, routes)
             program.until_stopped()
             return
-        status = program.run(proxied.command, routes.environment(server.address))
+        command = proxied.command
+        if proxied.no_network:
+            command = network.without_network(command, Path(folder, "socket"), server.port)
+        status = program.run(command, routes.environment(server.address))
     if status:
         raise SystemExit(status)
 

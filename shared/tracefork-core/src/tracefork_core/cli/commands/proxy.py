@@ -50,11 +50,17 @@ class _ProxyOptions:
         bool, typer.Option("--expose", help="Allow a --host that other machines can reach.")
     ] = False
 
+    no_network: Annotated[
+        bool,
+        typer.Option("--no-network", help="Let the command reach the proxy and nothing else."),
+    ] = False
+
     def agent(self, context: typer.Context) -> Agent:
         """Return the command behind `--`, behind the proxy, as an agent."""
         check(self.host, expose=self.expose)
         command = options.behind_dashes(context)
-        words = Proxied(command, self.upstream or [], self.host, self.port).words
+        proxied = Proxied(command, self.upstream or [], self.host, self.port, self.no_network)
+        words = proxied.words
         return Agent("proxied", Path(command[0]).name if command else "proxy", tuple(words))
 
 
