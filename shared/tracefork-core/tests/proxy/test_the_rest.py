@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tracefork_core import UsageError
 from tracefork_core.proxy import network
 from tracefork_testkit import ProviderServer
 
@@ -74,5 +75,5 @@ def test_a_system_without_namespaces_is_named(monkeypatch: pytest.MonkeyPatch) -
     """The error says what the system answered, and what to do instead."""
     refusing = ("sh", "-c", "echo unshare failed: Operation not permitted >&2; exit 1")
     monkeypatch.setattr(network, "_NAMESPACE", refusing)
-    with pytest.raises(network.UsageError, match=r"Operation not permitted.*Leave the option out"):
+    with pytest.raises(UsageError, match=r"Operation not permitted.*Leave the option out"):
         network.check_namespaces()
