@@ -11,7 +11,7 @@ import pytest
 
 from tracefork_core.providers import ModelCall, Part, TextPart, model_call
 from tracefork_core.tape import Tape
-from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall, ToolResult
+from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
 
 AGENT = Path(__file__).with_name("agent.py")
 CAPTURED = {
@@ -29,7 +29,7 @@ WITHOUT = {
 
 def weather(request: ModelRequest) -> Reply:
     """Call the tool first, where there is one."""
-    if request.tools and not any(isinstance(said, ToolResult) for said in request.messages):
+    if request.tools and not any(message.tool_results for message in request.messages):
         return Reply(tool_calls=[ToolCall("look_up", {"city": "Oslo"})])
     return Reply("It is sunny.")
 
