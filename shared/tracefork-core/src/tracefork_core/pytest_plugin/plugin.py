@@ -22,7 +22,9 @@ VARIABLE = "TRACEFORK_TAPE_MODE"
 MODES = ("none", "once", "new", "rewrite", "rerun")
 FOLDER = "tapes"
 MARK = "tape"
-"""The mark of a test with a tape. Marks of other tools, such as `vcr`, are not read."""
+"""The mark of a test with a tape."""
+CASSETTE = "vcr"
+"""The mark of a test with a cassette. It is read with --tape-import alone."""
 _ACTIVE = "tracefork-running"
 
 
@@ -46,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="Where tapes of failed live tests go (default: .pytest_cache/tapes).",
     )
+    group.addoption(
+        "--tape-import",
+        action="store_true",
+        help="Replay tests with the mark vcr from their cassettes, without vcrpy.",
+    )
     parser.addini("tape_mode", "As --tape-mode.", default="")
     parser.addini("tape_artifacts", "As --tape-artifacts.", default="")
 
@@ -57,6 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "tape(mode, allow, match, mask, strict, writes, reads, tools, repeat, pass_rate, "
         "confidence): record this test once, and replay it from its tape from then on.",
     )
+    if config.getoption("--tape-import"):
+        from tracefork_core.pytest_plugin.cassettes import disable_vcrpy
+
+        config.addinivalue_line("markers", "vcr: replay this test from its cassette.")
+        config.addinivalue_line("markers", "default_cassette(name): the name of the cassette.")
+        disable_vcrpy(config)
     mode = config.getoption("--tape-mode")
     if config.getoption("--tape-update") and mode is None:
         mode = "rerun"
@@ -118,7 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def has_tape(item: pytest.Item) -> bool:
     """Return whether a test has the mark, or asks for the fixture of this plugin."""
-    if item.get_closest_marker(MARK) is not None:
+    if item.get_closest_marker(MARK) is not None or has_cassette(item):
         return True
     if MARK not in getattr(item, "fixturenames", ()):
         return False
@@ -126,6 +139,15 @@ def has_tape(item: pytest.Item) -> bool:
     found = information.name2fixturedefs.get(MARK) if information is not None else None
     # A suite may have a fixture of this name itself.
     return found is not None and found[-1].func.__module__ == __name__
+
+
+def has_cassette(item: pytest.Item) -> bool:
+    """Return whether a test is replayed from a cassette."""
+    return (
+        bool(item.config.getoption("--tape-import"))
+        and item.get_closest_marker(CASSETTE) is not None
+        and item.get_closest_marker(MARK) is None
+    )
 
 
 @pytest.fixture

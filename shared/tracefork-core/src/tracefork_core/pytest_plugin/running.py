@@ -23,7 +23,7 @@ from tracefork_core.pytest_plugin.keys import Keys
 from tracefork_core.pytest_plugin.options import default_mode, options_of
 from tracefork_core.pytest_plugin.outcome import Outcome
 from tracefork_core.pytest_plugin.places import tape_of_test
-from tracefork_core.pytest_plugin.plugin import BEGAN, has_tape
+from tracefork_core.pytest_plugin.plugin import BEGAN, has_cassette, has_tape
 from tracefork_core.pytest_plugin.repeated import run_repeatedly
 from tracefork_core.pytest_plugin.shared_fixtures import SharedFixtures, is_of_suite
 from tracefork_core.pytest_plugin.summary import Summary
@@ -46,6 +46,7 @@ class Running:
         self.outcome = Outcome(config)
         self.take_in = self.outcome.take_in
         self.keys = Keys(self._stack)
+        self._opening: set[pytest.Item] = set()
         self._fixtures = SharedFixtures(config, self.outcome, self.keys, self._stack)
         if not hasattr(config, "workerinput"):
             config.pluginmanager.register(Summary(config, self.outcome), "tracefork-summary")
@@ -56,6 +57,7 @@ class Running:
 
     def collected(self, items: list[pytest.Item]) -> None:
         """Take in the tests with a tape, before any of them runs."""
+        items = [item for item in items if not has_cassette(item)]
         try:
             mode = default_mode(self._config)
             self.outcome.own(tape_of_test(item) for item in items)
@@ -98,7 +100,7 @@ class Running:
             with self._fixtures.taped(fixturedef, request):
                 return (yield)
         item = request.node
-        if has_tape(item):
+        if has_tape(item) and item not in self._opening:
             self._open(item)
         return (yield)
 
@@ -146,6 +148,8 @@ class Running:
         taped = item.stash.get(_taped, None)
         if taped is not None and (taped.is_open or taped.run is not None):
             return taped
+        if has_cassette(item):
+            return self._begin(item, self._of_cassettes(item))
         options, path = options_of(item), tape_of_test(item)
         if (number := item.stash.get(RUN, 0)) > 0:
             path = path.with_suffix("") / f"{number:02}{path.suffix}"
@@ -158,6 +162,22 @@ class Running:
             began=self._config.stash[BEGAN],
             is_sample=number > 0,
         )
+        return self._begin(item, taped)
+
+    def _of_cassettes(self, item: pytest.Item) -> Taped:
+        """Return the tape of a test with the mark `vcr`. Fixtures that name it have no tape."""
+        __tracebackhide__ = True
+        from tracefork_core.pytest_plugin.cassettes import tape_of_cassettes
+
+        self._opening.add(item)
+        try:
+            path, options = tape_of_cassettes(item, self.outcome)
+        finally:
+            self._opening.discard(item)
+        return Taped(path, "none", options, self.outcome)
+
+    def _begin(self, item: pytest.Item, taped: Taped) -> Taped:
+        __tracebackhide__ = True
         taped.__enter__()
         self.keys.read_again()
         item.stash[_taped] = taped

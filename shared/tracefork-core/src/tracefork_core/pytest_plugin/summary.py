@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,10 @@ class Summary:
                     self._print(write, event)
         if _of("differs", events):
             write("To replace the tapes: pytest --tape-update")
+        if imported := _of("imported", events):
+            terminalreporter.section("cassettes imported")
+            for line in _graded(imported):
+                write(line)
         self._replace()
         if orphans := list(self._orphans(exitstatus)):
             terminalreporter.section("tapes without a test")
@@ -115,6 +120,15 @@ class Summary:
     def _shown(self, path: str) -> str:
         shown = os.path.relpath(path, self._config.invocation_params.dir)
         return printable(path if shown.startswith("..") else shown)
+
+
+def _graded(imported: list[Event]) -> Iterator[str]:
+    """Yield how many cassettes have which grade, and what was compared besides."""
+    for grade, count in Counter(event.lines[0] for event in imported).items():
+        yield f"{count} of {len(imported)} {grade}"
+    matched = sorted({event.lines[1] for event in imported})
+    yield f"vcrpy compares: {'; or '.join(map(printable, matched))}"
+    yield "also compared: bodies and headers as far as kept, order, and that each call is made"
 
 
 def _of(kind: str, events: list[Event]) -> list[Event]:
