@@ -20,6 +20,11 @@ def test_calibration_finds_what_the_guide_says(tmp_path: Path) -> None:
     follow("docs/how-to/find-what-does-not-repeat.md", tmp_path)
 
 
+def test_a_program_of_any_language_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
+    """curl is recorded, replayed without the model, diverges, and is forked."""
+    follow("docs/how-to/record-any-language.md", tmp_path)
+
+
 def test_a_race_is_found_as_the_guide_says(tmp_path: Path) -> None:
     """Another order of answers changes the outcome, and once mended none does; fewer are tried."""
     follow(

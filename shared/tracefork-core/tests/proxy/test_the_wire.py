@@ -101,6 +101,31 @@ def test_a_connection_that_breaks_breaks_again(
     assert exchange.end == "failed"
 
 
+def test_a_websocket_is_refused_with_a_reason(shell: Shell, http: httpx2.Client) -> None:
+    """The program gets a 501 in words, and the tape holds nothing of it."""
+    asked = {"upgrade": "websocket", "connection": "upgrade", "sec-websocket-version": "13"}
+    with standalone(shell, "record", "run.tape") as proxy:
+        refused = http.get(f"{proxy.address}/v1/realtime", headers=asked)
+        proxy.ended()
+    assert refused.status_code == 501
+    assert "websockets" in refused.json()["message"]
+    assert exchanges(shell.folder / "run.tape") == []
+
+
+def test_a_signed_request_is_not_sent_with_a_wrong_host(
+    shell: Shell, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """The signature of AWS holds for one host; a bearer token holds for any."""
+    signed = {"authorization": "AWS4-HMAC-SHA256 Credential=AKIA/20261128/us-east-1/bedrock"}
+    with standalone(shell, "record", "run.tape") as proxy:
+        refused = http.post(f"{proxy.address}/echo", content=b"x", headers=signed)
+        sent = http.post(f"{proxy.address}/echo", headers={"authorization": "Bearer abc"})
+        proxy.ended()
+    assert (refused.status_code, sent.status_code) == (501, 200)
+    assert "AWS_BEARER_TOKEN_BEDROCK" in refused.json()["message"]
+    assert len(provider.requests) == 1
+
+
 def test_a_key_that_is_echoed_is_on_no_file(shell: Shell, http: httpx2.Client) -> None:
     """The key of a request is masked where a provider repeats it, in any file of the folder."""
     headers = {"authorization": f"Bearer {KEY}"}

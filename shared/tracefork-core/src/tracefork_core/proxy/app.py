@@ -27,6 +27,9 @@ from tracefork_core.seams.failures import refusal
 from tracefork_core.session.replayed_exchange import ReplayedExchange
 
 SEAM = "proxy"
+_SIGNED = "AWS4-"
+"""The signature of AWS covers the host, which is the proxy: AWS would refuse it."""
+_BEARER = "AWS accepts no such signature: set AWS_BEARER_TOKEN_BEDROCK instead of access keys"
 _LEAVES_WITHIN = 10.0
 """Seconds until a program counts as reading on where the recorded one left."""
 Scope = MutableMapping[str, Any]
@@ -54,7 +57,7 @@ class ProxyApp:
             await _say(send, refused.status, refused.reason)
             return
         if headers.get(b"upgrade", "").lower() == "websocket":
-            await _say(send, 501, "websockets do not pass the proxy")
+            await _say(send, 501, "it has no websockets. Use the API over HTTP")
             return
         target = scope["raw_path"].decode("latin-1")
         if query := scope["query_string"].decode("latin-1"):
@@ -63,6 +66,9 @@ class ProxyApp:
             known = ", ".join(f"/{name}" for name in sorted(self._routes.origins))
             reason = f"no upstream for {scope['path']!r}. Paths begin with one of: {known}. "
             await _say(send, 404, f"{reason}Or name one for all paths: --upstream URL")
+            return
+        if self._session.source is None and headers.get(b"authorization", "").startswith(_SIGNED):
+            await _say(send, 501, f"the request is signed for {headers[b'host']}. {_BEARER}")
             return
         body = await _body(receive)
         if body is None:
