@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
+from tracefork_core.interop.exporting.har import document
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.recognise import import_file, read
 from tracefork_core.tape import Tape
@@ -82,6 +84,27 @@ def test_bodies_and_times_are_those_of_the_file(tmp_path: Path) -> None:
         assert exchange.aside.first_byte == SECOND
         assert exchange.aside.took == 1.5 * SECOND
         assert exchange.aside.http_version == "HTTP/2"
+
+
+def test_a_tape_that_was_exported_comes_back_with_its_digest(tmp_path: Path) -> None:
+    """Also bodies that are no text, and chunks."""
+    packed = gzip.compress(ANSWERED.encode())
+    headers = pairs(Content_Encoding="gzip")
+    coded = base64.b64encode(packed).decode()
+    content = {"size": len(packed), "text": coded, "encoding": "base64"}
+    sizes = {"sizes": [5, 0, len(packed) - 5], "pace": [1, 2, 3]}
+    chunked = entry(response={"headers": headers, "content": content}) | {"_chunks": sizes}
+    old = tmp_path / "old.har"
+    old.write_text(json.dumps({"log": {"entries": [entry(), chunked]}}))
+    before, _ = import_file(old, tmp_path / "old.tape")
+    with Tape.open(tmp_path / "old.tape") as tape:
+        assert len(tape.exchanges[1].chunks) == 3
+        old.write_text(json.dumps(document(tape, content=True)))
+        (tmp_path / "bare.har").write_text(json.dumps(document(tape, content=False)))
+    again, run = import_file(old, tmp_path / "new.tape")
+    assert again.digest == before.digest
+    assert run.grade == "proven"
+    assert read(old, (tmp_path / "bare.har").read_bytes()).grade == "structure"
 
 
 def test_entries_are_in_the_order_in_which_they_began() -> None:

@@ -2,7 +2,7 @@
 
 `content` has the body after its content coding was removed, so a coded body is never there as it
 was received. Browsers leave out bodies that they did not keep, such as those of streams. Websocket
-messages are in `_webSocketMessages`. A HAR has no chunk times.
+messages are in `_webSocketMessages`. A HAR has no chunks, but ours has their sizes in `_chunks`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import binascii
 from datetime import datetime
+from itertools import accumulate, pairwise
 from typing import Any
 
 from tracefork_core.exchange.contract import Headers
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.http_recording import MISSING, Answer, Body, Call, run_of
 from tracefork_core.interop.importing.websocket import Sent, with_messages
-from tracefork_core.providers.lenient import Json, mapping, mappings, text
+from tracefork_core.providers.lenient import Json, items, mapping, mappings, text
 from tracefork_core.seams.websockets.messages import Message
 
 NAME = "HAR file"
@@ -61,6 +62,8 @@ def _calls(entry: dict[str, Json]) -> list[Call]:
         first_byte=_milliseconds(sum(_times(entry))),
         took=_milliseconds(_number(entry.get("time"))),
     )
+    if call.answer is not None:
+        call.answer.chunks = _chunks(call.answer.body.data, mapping(entry.get("_chunks")))
     messages = mappings(entry.get("_webSocketMessages"))
     if not messages or call.answer is None:
         return [call]
@@ -81,8 +84,7 @@ def _request_body(request: dict[str, Json]) -> Body:
     size, posted = request.get("bodySize"), mapping(request.get("postData"))
     written = posted.get("text")
     if not isinstance(written, str) or not (written or not size):
-        empty = not posted and not (isinstance(size, int) and size > 0)
-        return Body() if empty else MISSING
+        return Body() if size == 0 and not posted else MISSING
     data = written.encode("utf-8", "surrogatepass")
     if posted.get("encoding") == "base64":
         data = _from_base64(data)
@@ -112,6 +114,15 @@ def _response_body(content: dict[str, Json]) -> Body:
         data = _from_base64(data)
     is_same = size in (-1, None, len(data))
     return Body(data, "bytes" if is_same else "changed")
+
+
+def _chunks(body: bytes, written: dict[str, Json]) -> list[bytes]:
+    """Return the pieces of a body whose sizes add up to it; none, if they do not."""
+    sizes = [size for size in items(written.get("sizes")) if type(size) is int and size >= 0]
+    if sum(sizes) != len(body):
+        return []
+    edges = list(accumulate(sizes, initial=0))
+    return [body[start:stop] for start, stop in pairwise(edges)]
 
 
 def _from_base64(data: bytes) -> bytes:

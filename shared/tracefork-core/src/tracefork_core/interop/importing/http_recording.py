@@ -150,7 +150,7 @@ def _grade_of_request(call: Call, number: int, found: _Findings) -> Grade:
     elif body.kept == "values":
         found.missing["The body of {} is there as JSON values, not as bytes"] += 1
         found.values.append(number)
-    elif length is None and body.data:
+    elif length is None and (body.data or call.method.upper() not in _NO_BODY):
         found.missing["The body of {} has no recorded length, so it may have been changed"] += 1
         found.values.append(number)
     elif length is not None and length != len(body.data):
