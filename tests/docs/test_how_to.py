@@ -104,6 +104,15 @@ def test_a_run_is_exported_as_the_guide_says(tmp_path: Path) -> None:
     assert len({span["spanId"] for span in spans}) == 5
 
 
+def test_a_cassette_is_imported_as_the_guide_says(tmp_path: Path) -> None:
+    """Vcrpy records it, and the provider is gone when it is replayed."""
+    typed = follow("docs/how-to/import-recordings.md", tmp_path)
+    assert [out for words, out in typed if words.endswith("--tape-import")]
+    with Tape.open(tmp_path / "desk" / "answers.tape") as tape:
+        assert tape.imported is not None
+        assert tape.imported.grade == "proven"
+
+
 def test_checks_run_again_as_the_guide_says(tmp_path: Path) -> None:
     """A flaky check and a misread one are told apart, and nothing is edited twice."""
     typed = follow("docs/how-to/replay-modes.md", tmp_path)

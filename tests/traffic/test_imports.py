@@ -43,7 +43,7 @@ def test_every_cassette_becomes_a_tape(imported: tuple[str, list[Result]]) -> No
     """Prints how many have which grade."""
     name, results = imported
     for (format_name, grade), count in Counter(
-        (result.format, result.grade_words) for result in results
+        (result.format or "no known format", result.grade_words) for result in results
     ).items():
         print(f"{name}: {count} of {len(results)} {format_name}, {grade}")
     refused = [result.problem for result in results if result.tape is None]

@@ -181,6 +181,23 @@ def test_telemetry_is_left_out_and_reported() -> None:
     assert run.missing == ["1 request of telemetry, which no tape holds"]
 
 
+def test_a_change_of_equal_length_is_not_seen() -> None:
+    """A limit: the length is all that a cassette says of what was sent."""
+    changed = interaction()
+    changed["request"]["body"] = ASKED.replace("Zürich", "Züribe")
+    assert run_of(changed).grade == "proven"
+    changed["request"]["body"] = ASKED.replace("Zürich", "Bern")
+    assert run_of(changed).grade == "unproven"
+
+
+def test_a_stream_is_one_chunk() -> None:
+    """A limit: a cassette does not say where its pieces began."""
+    stream = interaction()
+    events = "data: {}\n\ndata: [DONE]\n\n"
+    stream["response"] |= {"body": {"string": events}, "headers": {}}
+    assert run_of(stream).exchanges[0].chunks == (events.encode(),)
+
+
 HOSTILE = {
     "bomb.yaml": b"a: &a [1, 1]\n"
     + b"".join(b"%c: &%c [*%c, *%c]\n" % (c + 1, c + 1, c, c) for c in range(97, 122)),
