@@ -33,7 +33,7 @@ export interface Run {
   started: number;
   /** How long it took, in milliseconds. */
   took: number;
-  outcome: { ok: boolean; words: string };
+  outcome: { ok: boolean | null; words: string };
   finding: Finding;
   totals: Totals;
   /** Facts of the recording as [name, value]: Python, platform, commit, packages. */

@@ -4,12 +4,15 @@ import { duration, several, tokens, visible } from "./text.js";
 
 /** @typedef {import("./data.js").Report} Report */
 
+const END_CLASSES = { "✓": "good", "✗": "bad", "?": "quiet" };
+
 /**
  * @param {{report: Report, chosen: number, onrun: (run: number) => void, onhelp: () => void}} props
  */
 export function Finding({ report, chosen, onrun, onhelp }) {
   const run = report.runs[chosen];
   const { finding, totals, outcome } = run;
+  const mark = outcome.ok === null ? "?" : outcome.ok ? "✓" : "✗";
   const pick = (/** @type {any} */ event) => onrun(Number(event.target.value));
   return html`<header class="top">
     <p class="title"><b>${visible(report.title)}</b>
@@ -22,7 +25,7 @@ export function Finding({ report, chosen, onrun, onhelp }) {
           )}
         </select></label>`
       }
-      <span class=${outcome.ok ? "good" : "bad"}>${outcome.ok ? "✓" : "✗"} ${visible(outcome.words)}</span>
+      <span class=${END_CLASSES[mark]}>${mark} ${visible(outcome.words)}</span>
       <span class="grow"></span>
       <button onClick=${onhelp}>keys</button></p>
     <h1>${visible(finding.line)}</h1>

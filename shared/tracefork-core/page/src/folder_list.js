@@ -30,9 +30,14 @@ export function tree(entries) {
   return rows;
 }
 
+/** Whether a run is known to have ended badly. @param {Entry} entry */
+function hasFailed(entry) {
+  return entry.outcome !== null && entry.outcome !== "ok" && entry.outcome !== "unknown";
+}
+
 const SHOWS = /** @type {[string, string, (entry: Entry) => boolean][]} */ ([
   ["", "all", () => true],
-  ["failed", "failed", (entry) => entry.outcome !== null && entry.outcome !== "ok"],
+  ["failed", "failed", (entry) => hasFailed(entry)],
   ["open", "not ended", (entry) => entry.state === "open"],
   ["problem", "unreadable", (entry) => entry.problem !== null],
 ]);
@@ -117,8 +122,9 @@ export function FolderList({ served }) {
 /** @param {{entry: Entry, depth: number}} props */
 function Row({ entry, depth }) {
   const when = new Date(entry.started ?? entry.modified).toLocaleString();
-  const failed = entry.outcome !== null && entry.outcome !== "ok";
-  const state = failed ? `✗ ${entry.outcome}` : entry.outcome ? "✓ ended well" : STATES[entry.state];
+  const failed = hasFailed(entry);
+  const ended = entry.outcome === "unknown" ? "? how it ended is not known" : "✓ ended well";
+  const state = failed ? `✗ ${entry.outcome}` : entry.outcome ? ended : STATES[entry.state];
   return html`${depth > 0 && html`<span class="n">${"· ".repeat(depth - 1)}└</span>`}
     <span class="label">${visible(entry.name)}</span>
     ${entry.words && html`<span class="tag">${visible(entry.words)}</span>`}

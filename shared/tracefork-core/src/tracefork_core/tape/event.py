@@ -254,6 +254,11 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     replaced: list[str] = []
     unwatched: list[str] = []
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the run is known to have ended badly: of an imported one, that may be unknown."""
+        return self.outcome not in ("ok", "unknown")
+
 
 _DEEPEST = 64
 

@@ -25,6 +25,10 @@ GRADES: dict[Grade, str] = {
 }
 
 
+UNKNOWN = "unknown"
+"""The outcome of an imported run whose file does not say how it ended."""
+
+
 class Blamed(msgspec.Struct, frozen=True, omit_defaults=True):
     """The exchange that people blamed a failed run on, as the imported file says."""
 

@@ -94,7 +94,7 @@ class Run:
             name = _named(tape, exchange, asked, said)
             names.append(msgspec.structs.replace(name, usd=spent.usd, tokens=spent.tokens))
         receipt = tape.receipt
-        crash = None if receipt is None or receipt.outcome == "ok" else receipt.outcome
+        crash = receipt.outcome if receipt is not None and receipt.has_failed else None
         return cls(tape.digest, usd, tokens, _costs(usd), _told_apart(names), crash)
 
     def at(self, prices: Sequence[float | None]) -> Run:

@@ -30,6 +30,7 @@ from tracefork_core.cli.exits import DIFFERENT, FAILED, SAME
 from tracefork_core.cli.modes.mode import Mode, ModeOptions
 from tracefork_core.cli.modes.mode_run import ModeRun
 from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
+from tracefork_core.tape.imported import UNKNOWN
 
 if TYPE_CHECKING:
     from tracefork_core.cli.agent.ending import Ending
@@ -209,6 +210,8 @@ def _judge(
 ) -> Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
     asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
+    if then == UNKNOWN:  # Of an imported run. An agent that fails now is told like any other.
+        then = "ok"
     # Where a fork was stopped, what the agent made of that is no end of its own.
     problem = None
     if run.stop is None:

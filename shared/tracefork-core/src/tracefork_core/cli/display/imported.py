@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tracefork_core.cli.display.text import printable
 
 if TYPE_CHECKING:
     from tracefork_core.tape.imported import Imported
+
+
+ENDS = {"ok": "ended well", "unknown": "how it ended is not known"}
+"""How runs end that did not fail, in words."""
 
 
 def imported_words(imported: Imported) -> str:
@@ -16,6 +22,16 @@ def imported_words(imported: Imported) -> str:
 
     source = f"imported from {imported.file} ({imported.format})"
     return printable(f"{source}: {GRADES[imported.grade]}")
+
+
+def blamed_words(imported: Imported) -> str | None:
+    """Return "people blamed exchange 3 (Planner): it gave up", if the file says so."""
+    blamed = imported.blamed
+    if blamed is None:
+        return None
+    agent = f" ({blamed.agent})" if blamed.agent else ""
+    reason = f": {blamed.reason}" if blamed.reason else ""
+    return printable(f"people blamed exchange {blamed.exchange}{agent}{reason}")
 
 
 def imported_document(imported: Imported | None) -> dict[str, object] | None:
@@ -30,4 +46,5 @@ def imported_document(imported: Imported | None) -> dict[str, object] | None:
         "missing": imported.missing,
         "lower": imported.lower,
         "not_proven": imported.not_proven,
+        "blamed": msgspec.to_builtins(imported.blamed),
     }

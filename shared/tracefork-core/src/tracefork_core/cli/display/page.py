@@ -222,6 +222,9 @@ def _block(console: Console, label: str, value: str, size: int | None = None) ->
     wrapped = Text(printable(value, lines=True)).wrap(console, width)
     for i, line in enumerate(wrapped[:_SHOWN_LINES]):
         name = printable(label) if i == 0 else ""
+        if len(name) >= _LABEL:  # A long name of an agent has a line of its own.
+            console.print(Text(f"  {name}", screen.DIM), soft_wrap=True)
+            name = ""
         text = Text(f"  {name:<{_LABEL}}", screen.DIM).append(line.plain.rstrip(), "default")
         console.print(text, soft_wrap=True)
     left = len(wrapped) - _SHOWN_LINES

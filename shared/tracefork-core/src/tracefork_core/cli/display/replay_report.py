@@ -14,6 +14,7 @@ from tracefork_core.cli.display.card import print_differences
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
 from tracefork_core.errors import DivergenceError
+from tracefork_core.tape.imported import UNKNOWN
 
 if TYPE_CHECKING:
     from tracefork_core.cli.agent.agent import Agent
@@ -233,7 +234,7 @@ def _notes(recorded: Recorded, verdict: Verdict) -> list[str]:
         notes.append("incomplete: the recording was cut off; the part on the tape was replayed")
     elif run.stop is not None:
         notes.append(f"the fork was {run.stop.words}: the branch ends there")
-    elif recorded.outcome != "ok":
+    elif recorded.outcome not in ("ok", UNKNOWN):
         notes.append(f"the agent failed with {recorded.outcome}, as it did in the recording")
     notes += [f"! not on the tape: {leak}" for leak in run.leaks]
     if tools := run.untaped:

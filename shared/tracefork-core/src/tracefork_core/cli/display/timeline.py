@@ -22,7 +22,7 @@ from tracefork_core.cli.display.account import (
 )
 from tracefork_core.cli.display.columns import Cell, Column, Columns
 from tracefork_core.cli.display.content import content
-from tracefork_core.cli.display.imported import imported_document, imported_words
+from tracefork_core.cli.display.imported import blamed_words, imported_document, imported_words
 from tracefork_core.cli.display.text import printable
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.prices import price_of
@@ -77,7 +77,7 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
     receipt = tape.receipt
     if stop := tape.stop:
         console.print(f"the fork was {printable(stop.words)}", style=screen.WARN, soft_wrap=True)
-    elif receipt and receipt.outcome != "ok":
+    elif receipt and receipt.has_failed:
         console.print(f"the agent ended with {printable(receipt.outcome)}", style=screen.BAD)
     quoted = shlex.quote(shown)
     following = f"next: tracefork show {quoted} N · tracefork show {quoted} --transcript"
@@ -101,6 +101,8 @@ def _print_head(console: Console, tape: Tape, shown: str, account: Account | Non
     if imported := tape.imported:
         for words in (imported_words(imported), *map(printable, imported.missing)):
             screen.note(console, f"  {words}", screen.DIM)
+        if blamed := blamed_words(imported):
+            screen.note(console, f"  {blamed}", screen.WARN)
 
 
 def _totals(account: Account) -> tuple[list[str], list[str]]:

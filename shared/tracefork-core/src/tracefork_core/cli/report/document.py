@@ -22,9 +22,9 @@ class Parent(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a run ended."""
+    """How a run ended; `ok` is None if that is not known."""
 
-    ok: bool
+    ok: bool | None
     words: str
 
 

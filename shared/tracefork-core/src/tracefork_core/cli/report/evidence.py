@@ -12,7 +12,8 @@ from tracefork_core.blaming.ranking import ranking
 from tracefork_core.blaming.report import Report, sentence
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.report.document import Blame, CurvePoint, Finding, Index
-from tracefork_core.tape import Tape
+from tracefork_core.tape import Receipt, Tape
+from tracefork_core.tape.imported import UNKNOWN, Imported
 
 PROVEN, LIKELY, OPEN = "proven", "likely", "not enough evidence"
 
@@ -74,7 +75,7 @@ def finding(
     """
     quoted = shlex.quote(shown)
     receipt = tape.receipt
-    failed = receipt is None or receipt.outcome != "ok"
+    failed = receipt is None or receipt.has_failed
     end = "cut off" if receipt is None else receipt.outcome
     errors = [int(n) for n in marked]
     if report is not None:
@@ -89,6 +90,8 @@ def finding(
         more = sentence(report) if content else f"blame: {verdict.kind}"
         return Finding(line or "No step is named.", more, sure, named, following)
     blame = f"tracefork blame {quoted} --oracle …"
+    if (imported := tape.imported) is not None and report is None:
+        return _of_imported(imported, receipt, quoted, content=content)
     if failed:
         line = f"The run failed: {end}." if receipt else "The recording was cut off."
         more = "No blame was run, so no step is named."
@@ -99,3 +102,21 @@ def finding(
     more = f"{figures.several(len(errors), 'exchange')} ended with an error." if errors else ""
     line = "The run ended well."
     return Finding(line, more, "", errors[:1], f"tracefork replay {quoted}")
+
+
+def _of_imported(
+    imported: Imported, receipt: Receipt | None, quoted: str, *, content: bool
+) -> Finding:
+    """Return the first lines of an imported run, which say no more than its file does."""
+    following = f"tracefork {'replay' if imported.replays else 'show'} {quoted}"
+    source = f"This was imported from a {imported.format}."
+    if (blamed := imported.blamed) is not None:
+        agent = f" ({blamed.agent})" if blamed.agent and content else ""
+        reason = f" {blamed.reason}" if blamed.reason and content else ""
+        line = f"People blamed exchange {blamed.exchange}{agent}."
+        return Finding(line, f"{source}{reason}", OPEN, [blamed.exchange], following)
+    if receipt is not None and receipt.has_failed:
+        return Finding(f"The run failed: {receipt.outcome}.", source, OPEN, [], following)
+    ended = receipt is not None and receipt.outcome != UNKNOWN
+    line = "The run ended well." if ended else "How the run ended is not known."
+    return Finding(line, source, "", [], following)

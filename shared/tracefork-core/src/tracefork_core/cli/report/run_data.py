@@ -13,6 +13,7 @@ from tracefork_core.checkpoints.store import checkpoint_file
 from tracefork_core.cli import tape_names
 from tracefork_core.cli.agent import command_store
 from tracefork_core.cli.display import figures
+from tracefork_core.cli.display.imported import ENDS
 from tracefork_core.cli.report import branch_strip, evidence, recording
 from tracefork_core.cli.report.blocks import Blocks
 from tracefork_core.cli.report.document import Checkpoint, Index, Outcome, Parent, Run
@@ -129,8 +130,9 @@ def _outcome(tape: Tape) -> Outcome:
         return Outcome(ok=False, words=f"the fork was {stop.words}")
     if receipt is None:
         return Outcome(ok=False, words="cut off")
-    ok = receipt.outcome == "ok"
-    return Outcome(ok=ok, words="ended well" if ok else f"failed with {receipt.outcome}")
+    if receipt.has_failed:
+        return Outcome(ok=False, words=f"failed with {receipt.outcome}")
+    return Outcome(ok=receipt.outcome == "ok" or None, words=ENDS[receipt.outcome])
 
 
 def _command(tape: Tape) -> str | None:

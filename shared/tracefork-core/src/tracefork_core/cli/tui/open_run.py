@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracefork_core.cli import tape_names
 from tracefork_core.cli.display import figures
+from tracefork_core.cli.display.imported import ENDS
 from tracefork_core.cli.tui.marks import Marks
 from tracefork_core.cli.tui.rows import Rows
 from tracefork_core.tape import Exchange, Tape
@@ -73,5 +74,5 @@ def head(tape: Tape, shown: str) -> str:
         return f"{shown} · {count} · not closed: r reads on"
     if receipt is None:
         return f"{shown} · {count}"
-    end = "ended well" if receipt.outcome == "ok" else f"ended with {receipt.outcome}"
+    end = f"ended with {receipt.outcome}" if receipt.has_failed else ENDS[receipt.outcome]
     return f"{shown} · {count} · {figures.duration(receipt.took / 1e9)} · {end}"

@@ -21,6 +21,7 @@ from tracefork_core.providers import Json, ModelCall, ToolUse, model_call, tool_
 from tracefork_core.providers.lenient import parse
 from tracefork_core.providers.prices import price_of
 from tracefork_core.tape import Exchange, StepRecord, Tape
+from tracefork_core.tape.imported import UNKNOWN
 
 _AGENTS = ("agent", "crew", "run")
 _SECOND = 1_000_000_000
@@ -65,7 +66,7 @@ def spans_of(tape: Tape, name: str, choice: Choice) -> Iterator[Span]:
     starts = [exchange.aside.started for exchange in exchanges]
     starts += [step.started for step in steps]
     receipt = tape.receipt
-    failed = receipt is not None and receipt.outcome not in ("ok", "unknown")
+    failed = receipt is not None and receipt.outcome not in ("ok", UNKNOWN)
     yield Span(
         id=ids.of("run"),
         name=name,
@@ -75,6 +76,7 @@ def spans_of(tape: Tape, name: str, choice: Choice) -> Iterator[Span]:
         attributes={
             conventions.RUN: name,
             conventions.DIGEST: tape.digest,
+            conventions.OUTCOME: receipt.outcome if receipt is not None else None,
             **(openinference.of_step("run", name) if choice.openinference else {}),
             **blamed.of_run(),
         },

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tracefork_core.exchange.contract import Failure, Head, Request
-from tracefork_core.tape.imported import Blamed, Grade
+from tracefork_core.tape.imported import UNKNOWN, Blamed, Grade
 
 _GRADES: tuple[Grade, ...] = ("proven", "unproven", "content", "structure")
 
@@ -55,6 +55,7 @@ class ForeignExchange:
 class ForeignRun:
     """What one file holds. Exchanges are in the order in which they were asked.
 
+    `outcome` is "ok", the name of an error, or `UNKNOWN`.
     `missing`, `not_compared` and the lists of bodies are as in `tape.imported.Imported`.
     """
 
@@ -66,6 +67,7 @@ class ForeignRun:
     json_bodies: list[int] = field(default_factory=list)
     unknown_bodies: list[int] = field(default_factory=list)
     blamed: Blamed | None = None
+    outcome: str = UNKNOWN
 
     @property
     def grade(self) -> Grade:

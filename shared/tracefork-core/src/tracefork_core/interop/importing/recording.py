@@ -56,6 +56,7 @@ def write(run: ForeignRun, source: Path, content: bytes, target: Path) -> Receip
                 connections=len(run.exchanges),
                 crossed=len(run.exchanges),
                 took=_took(run),
+                outcome=run.outcome,
                 secrets=masking.counts,
                 unsearched=masking.unsearched,
             )

@@ -10,7 +10,7 @@ response. The innermost that has the messages is the call.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tracefork_core.exchange.contract import AFTER, Failure, Head, Request
 from tracefork_core.interop import conventions
@@ -20,7 +20,7 @@ from tracefork_core.interop.span import Span
 from tracefork_core.providers import traced
 from tracefork_core.providers.call import ModelCall, ToolUse
 from tracefork_core.providers.lenient import compact, count
-from tracefork_core.tape.imported import Blamed, Grade
+from tracefork_core.tape.imported import UNKNOWN, Blamed, Grade
 
 _DEEPEST = 64
 _OK = Head(200, "OK", ())
@@ -28,7 +28,7 @@ _HIDDEN = ("__REDACTED__",)
 """What OpenInference writes in place of content that is not to be told."""
 
 
-def run_of(format_name: str, spans: Iterable[Span], blamed: Blamed | None = None) -> ForeignRun:
+def run_of(format_name: str, spans: list[Span], blamed: Blamed | None = None) -> ForeignRun:
     """Return the run that the spans of one trace describe, in the order in which they began."""
     # What export wrote around the run is no part of it.
     written = [span for span in spans if conventions.RUN not in span.attributes]
@@ -40,15 +40,27 @@ def run_of(format_name: str, spans: Iterable[Span], blamed: Blamed | None = None
     trace = _Trace(ordered)
     run = ForeignRun(format_name, steps=list(trace.steps()), blamed=blamed)
     run.exchanges = list(trace.exchanges())
+    run.outcome = _outcome(spans)
     run.missing = _missing(run.exchanges)
     return run
 
 
+def _outcome(spans: list[Span]) -> str:
+    """Return how a run ended: what the outermost spans failed with, if one did."""
+    ids = {span.id for span in spans}
+    outermost = [span for span in spans if span.parent not in ids]
+    failed = next((span for span in outermost if span.error is not None), None)
+    if failed is not None:
+        return failed.text("error.type") or "error"
+    known = (span.text(conventions.OUTCOME) for span in outermost)  # As export writes it.
+    return next((outcome for outcome in known if outcome), UNKNOWN)
+
+
 def _missing(exchanges: list[ForeignExchange]) -> list[str]:
     without = sum(exchange.grade == "structure" for exchange in exchanges)
-    said = ["The requests and responses as bytes: a trace has their content at most."]
+    said = ["A trace has the content of requests and responses at most, and not their bytes."]
     if without:
-        said.append(f"The whole content of {without} of {len(exchanges)} calls.")
+        said.append(f"The content of {without} of {len(exchanges)} calls is missing or incomplete.")
     return said
 
 

@@ -56,7 +56,8 @@ def is_who_and_when(document: Json) -> bool:
 def read_who_and_when(document: Json) -> list[Span]:
     """Return a span for each entry of the history, so that its step N is exchange N."""
     run = mapping(document)
-    spans, heard = [Span("run", "run")], list[Json]()
+    root = Span("run", "run", error="failed", attributes={"error.type": "failed"})
+    spans, heard = [root], list[Json]()
     instructions = mapping(run.get("system_prompt"))
     for n, entry in enumerate(mappings(run.get("history"))):
         speaker = text(entry.get("name")) or text(entry.get("role")) or "agent"
