@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from websockets.sync.server import ServerConnection
 
 from tracefork_core import Edit, Tape, UsageError, WriteError, fork, record, replay
 from tracefork_core.providers.decode import model_call
+from tracefork_core.providers.prices import cost
 from tracefork_testkit.websocket import websocket_server
 
 from .talkers import TALKERS, Step
@@ -97,6 +99,8 @@ def test_a_question_on_a_websocket_is_a_model_call(tape: Path, model: Model) -> 
     ]
     assert [call.usage.input_tokens for call in calls if call.usage] == [3] * 4
     assert calls[0].output[0].parts[0].content == "answer 1"  # type: ignore[union-attr]
+    prices = [cost(replace(call, provider="openai"), None) for call in calls]
+    assert [price is None for price in prices] == [False, False, True, True]
 
 
 def test_a_fork_asks_the_responses_api_live_and_sends_nothing_again(

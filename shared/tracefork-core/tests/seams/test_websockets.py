@@ -132,3 +132,11 @@ def test_the_key_of_a_handshake_is_not_on_the_tape(tape: Path, talker: Talker) -
         names = {name.lower() for name, _ in recorded.exchanges[0].request_headers}
     assert "authorization" not in names
     assert b"sk-of-the-agent" not in tape.read_bytes()
+
+
+def test_a_session_that_patches_nothing_leaves_websockets_alone(tape: Path, talker: Talker) -> None:
+    """As it leaves requests of clients alone that were not bound."""
+    with websocket_server(answers) as url, record(tape, ambient=False):
+        assert talker(url, [1, "a", 2]) == ["welcome", "heard a", BYTES]
+    with Tape.open(tape) as recorded:
+        assert len(recorded.exchanges) == 0
