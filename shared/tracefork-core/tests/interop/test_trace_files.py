@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tracefork_core.exchange.contract import AFTER
+from tracefork_core.interop.importing.claude_code import is_claude_code, read_claude_code
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.langfuse import is_langfuse, read_langfuse
 from tracefork_core.interop.importing.langsmith import is_langsmith, read_langsmith
@@ -24,7 +25,12 @@ from tracefork_core.interop.importing.transcripts import (
 )
 from tracefork_core.interop.span import Span
 from tracefork_core.providers import ModelCall, model_call
-from tracefork_core.providers.call import ReasoningPart, TextPart, ToolCallPart
+from tracefork_core.providers.call import (
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+)
 from tracefork_core.providers.lenient import Json
 from tracefork_core.tape import Tape
 
@@ -91,14 +97,13 @@ def test_of_stacked_spans_the_one_with_the_messages_is_the_call(tmp_path: Path) 
             span("inside", "instrumented", 1, **chat),
             span("beside", "", 2, **chat, gen_ai__response__id="r"),
             span("also", "", 3, **told, gen_ai__response__id="r"),
+            span("next", "", 4, **told, gen_ai__response__id="r"),  # The id of a whole thread.
         ]
     )
     run = run_of("OTLP", read_otlp(document))
-    assert [exchange.grade for exchange in run.exchanges] == ["content", "content"]
-    assert [call.text for _, call in calls_on(run, tmp_path) if isinstance(call, ModelCall)] == [
-        "Hello.",
-        "Hello.",
-    ]
+    assert [exchange.grade for exchange in run.exchanges] == ["content"] * 3
+    texts = [call.text for _, call in calls_on(run, tmp_path) if isinstance(call, ModelCall)]
+    assert texts == ["Hello."] * 3
     assert run.steps == []
 
 
@@ -289,6 +294,39 @@ def test_step_n_of_who_and_when_is_exchange_n(tmp_path: Path) -> None:
     blamed = blamed_in(document)
     assert blamed is not None
     assert (blamed.exchange, blamed.agent, blamed.reason) == (2, "Counter_Expert", "It is four.")
+
+
+def test_a_session_of_claude_code_is_calls_and_their_tools(tmp_path: Path) -> None:
+    """A message in several pieces is one call; the next question brings the tool's result."""
+    thinks: Json = {"id": "m1", "model": "c", "content": [{"type": "thinking", "thinking": "Hm."}]}
+    asks: Json = {
+        "id": "m1",
+        "model": "c",
+        "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5},
+        "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}],
+    }
+    heard: Json = [{"type": "tool_result", "tool_use_id": "t", "content": "a.py"}]
+    document: Json = [
+        {"type": "user", "message": {"role": "user", "content": "What is there?"}},
+        {"type": "assistant", "message": thinks},
+        {"type": "assistant", "message": asks},
+        {"type": "user", "message": {"role": "user", "content": heard}},
+        {"type": "assistant", "message": {"id": "m2", "content": "One file."}},
+    ]
+    assert is_claude_code(document)
+    run = run_of("Claude Code", read_claude_code(document))
+    (_, first), (_, tool), (_, last) = calls_on(run, tmp_path)
+    assert isinstance(first, ModelCall)
+    assert isinstance(last, ModelCall)
+    assert first.output[0].parts == (
+        ReasoningPart("Hm."),
+        ToolCallPart("t", "Bash", {"command": "ls"}),
+    )
+    assert first.usage is not None
+    assert (first.usage.input_tokens, first.usage.output_tokens) == (7, 5)
+    assert tool == "tool:Bash"
+    assert last.input[0].parts == (ToolCallResponsePart("t", "a.py"),)
+    assert last.text == "One file."
 
 
 @pytest.mark.parametrize(

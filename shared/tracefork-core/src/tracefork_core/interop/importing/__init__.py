@@ -8,7 +8,8 @@ bounds, `recognise` knows its format, and `folder` imports all files of a folder
 Recordings of HTTP, the cassettes of `vcr` and the files of `har`, become the calls of
 `http_recording`, which grades them; `websocket` makes such calls of messages.
 
-Traces become `spans` first: `otlp` reads those of OpenTelemetry, `langfuse`, `langsmith` and
-`transcripts` those of other tools. `span_calls` says what a span asked of a model or a tool, and
-`span_messages` its messages, whose shapes `messages` reads. `trace_run` makes a run of the spans.
+Traces become spans first: `otlp` reads those of OpenTelemetry, `langfuse`, `langsmith`,
+`transcripts` and `claude_code` those of other tools, with the help of `span_values`. `span_calls`
+says what a span asked of a model or a tool, and `span_messages` its messages, whose shapes
+`messages` reads. `trace_run` makes a run of the spans.
 """

@@ -12,6 +12,7 @@ from typing import Any
 
 from tracefork_core.errors import UsageError
 from tracefork_core.interop.importing import (
+    claude_code,
     document,
     har,
     langfuse,
@@ -58,6 +59,7 @@ FORMATS = (
     _trace("LangSmith run", langsmith.is_langsmith, langsmith.read_langsmith),
     _trace("ATIF trajectory", transcripts.is_atif, transcripts.read_atif),
     _trace("Who&When log", transcripts.is_who_and_when, transcripts.read_who_and_when),
+    _trace("Claude Code session", claude_code.is_claude_code, claude_code.read_claude_code),
     _trace("Langfuse ChatML file", langfuse.is_chatml, langfuse.read_chatml),
 )
 

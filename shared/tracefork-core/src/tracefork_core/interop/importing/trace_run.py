@@ -145,7 +145,11 @@ class _Trace:
                 same.setdefault(call.response_id or id(innermost[0]), []).append(span)
         for stack in same.values():
             best = max(stack, key=lambda span: (_is_whole(calls[id(span)]), len(above[id(span)])))
-            yield from (id(span) for span in stack if span is not best)
+            for span in stack:
+                nested = span in above[id(best)] or best in above[id(span)]
+                # Some programs give all calls of a run one id: those have messages of their own.
+                if span is not best and (nested or not _is_whole(calls[id(span)])):
+                    yield id(span)
 
 
 def _is_whole(call: ModelCall) -> bool:
