@@ -52,6 +52,7 @@ EXCEPTIONS = {
     ("packages/tracefork-crewai/README.md", "from tracefork_crewai"): "the guide, on its own crew",
     ("packages/tracefork-crewai/README.md", ""): "its tests/test_how_to.py, where CrewAI is loaded",
     ("packages/tracefork-bedrock/README.md", ""): "its tests/test_how_to.py, where boto3 is loaded",
+    ("packages/tracefork-claude-agent-sdk/README.md", ""): "its tests/test_how_to.py, with the SDK",
     ("packages/tracefork-mcp/README.md", ""): "its tests/test_how_to.py, where mcp is loaded",
     ("packages/tracefork-agent-framework/README.md", ""): "fragments; the guide does it",
     ("packages/tracefork-google-adk/README.md", ""): "fragments; the guide does it",

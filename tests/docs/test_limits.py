@@ -15,6 +15,7 @@ _FOLDERS = {
     "agents": ROOT / "packages" / "tracefork-openai-agents" / "tests",
     "autogen": ROOT / "packages" / "tracefork-autogen" / "tests",
     "bedrock": ROOT / "packages" / "tracefork-bedrock" / "tests",
+    "claude": ROOT / "packages" / "tracefork-claude-agent-sdk" / "tests",
     "langgraph": ROOT / "packages" / "tracefork-langgraph" / "tests",
     "crewai": ROOT / "packages" / "tracefork-crewai" / "tests",
     "mcp": ROOT / "packages" / "tracefork-mcp" / "tests",

@@ -45,6 +45,7 @@ ASKS = {
         "tracefork-mcp",
     ],
     "tracefork-bedrock": ["boto3", "tracefork-core"],
+    "tracefork-claude-agent-sdk": ["claude-agent-sdk", "tracefork-core"],
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
     "tracefork-google-adk": [
         "google-adk",

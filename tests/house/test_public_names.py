@@ -209,6 +209,7 @@ PUBLIC = {
     "tracefork_agent_framework": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
     "tracefork_autogen": ["ADAPTER", "__version__", "attach", "detach", "fork_state", "leave_live"],
     "tracefork_bedrock": ["ADAPTER", "__version__", "add_services", "attach", "detach"],
+    "tracefork_claude_agent_sdk": ["ADAPTER", "__version__", "attach", "detach"],
     "tracefork_google_adk": [
         "ADAPTER",
         "__version__",
@@ -278,6 +279,7 @@ def test_the_public_names_are_the_pinned_ones(name: str) -> None:
         "tracefork_agent_framework": "agent_framework",
         "tracefork_autogen": "autogen_core",
         "tracefork_bedrock": "botocore",
+        "tracefork_claude_agent_sdk": "claude_agent_sdk",
         "tracefork_crewai": "crewai",
         "tracefork_google_adk": "google.adk",
         "tracefork_mcp": "mcp",
