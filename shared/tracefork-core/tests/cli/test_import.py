@@ -62,7 +62,9 @@ def test_an_agent_replays_against_an_imported_tape(shell: Shell) -> None:
     assert replayed.exit == 0
     assert replayed.out == "hello\n"
     assert "replayed 1 of 1 exchange alike" in replayed.err
-    assert "not proven, as this was imported: request headers" in replayed.err
+    assert (
+        "not proven, as this was imported: the order of requests, request headers" in replayed.err
+    )
     verified = shell.tracefork("verify", "new.tape", "ask.py")
     assert "1 of 1 replay proven" in verified.out
     origin = "imported from old.json (VCR cassette): replayable (bodies proven)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,10 +12,11 @@ import httpx2
 import openai
 import pytest
 
-from tracefork_core import replay
+from tracefork_core import fork, replay
 from tracefork_core.errors import DivergenceError, ReplayError
 from tracefork_core.interop.importing.recognise import import_file
 from tracefork_core.run.replay import Replaying
+from tracefork_testkit import ProviderServer
 
 ASKED = {"model": "gpt-5-mini", "messages": [{"role": "user", "content": "Hello?"}]}
 ANSWER = {
@@ -81,7 +83,7 @@ def test_the_sdk_of_a_provider_is_answered(tmp_path: Path) -> None:
         answer = client.chat.completions.create(**ASKED)
     assert answer.choices[0].message.content == "Hello from 2025."
     assert run.sockets == 0
-    assert run.not_proven == ["request headers"]
+    assert run.not_proven == ["the order of requests", "request headers"]
 
 
 def test_headers_that_the_file_lacks_are_not_compared(tmp_path: Path) -> None:
@@ -105,7 +107,7 @@ def test_a_body_without_a_length_is_compared_by_its_values(tmp_path: Path) -> No
     """Another spelling is no difference, and another value is one."""
     tape = imported(tmp_path, interaction(json.dumps(ASKED), headers={}))
     run = post(tape, [json.dumps(ASKED, indent=1)])
-    assert run.not_proven[1:] == ["the bytes of 1 request"]
+    assert run.not_proven[2:] == ["the bytes of 1 request"]
     with pytest.raises(DivergenceError) as diverged:
         post(tape, [json.dumps(ASKED | {"model": "gpt-5"})])
     assert diverged.value.divergence.pointer == "/model"
@@ -116,7 +118,7 @@ def test_a_body_that_was_changed_is_not_compared(tmp_path: Path) -> None:
     changed = interaction('{"model": "REDACTED"}', headers={"content-length": ["99"]})
     tape = imported(tmp_path, changed)
     run = post(tape, [json.dumps(ASKED)])
-    assert run.not_proven[1:] == ["the body of 1 request"]
+    assert run.not_proven[2:] == ["the body of 1 request"]
     with pytest.raises(DivergenceError):
         post(tape, [json.dumps(ASKED)], url="https://api.openai.com/v1/responses")
 
@@ -128,6 +130,47 @@ def test_a_key_in_the_query_that_a_filter_removed_is_no_difference(tmp_path: Pat
     post(tape, [body], url=f"{URL}?alt=sse&key=secret")
     with pytest.raises(DivergenceError):
         post(tape, [body], url=f"{URL}?alt=json&key=secret")
+
+
+def test_concurrent_requests_are_answered_in_any_order(tmp_path: Path) -> None:
+    """A cassette is in the order in which answers ended, and knows no tasks."""
+    bodies = [json.dumps({"n": n}) for n in range(4)]
+    calls = [interaction(body, answer={"body": body}) for body in bodies]
+    tape = imported(tmp_path, calls[2], calls[0], calls[1], calls[3])
+
+    async def ask(http: httpx2.AsyncClient, body: str) -> Any:
+        response = await http.post(URL, content=body, headers={"content-type": "application/json"})
+        return response.json()["body"]
+
+    async def run() -> list[Any]:
+        async with httpx2.AsyncClient(verify=False) as http:
+            together = await asyncio.gather(*(ask(http, body) for body in bodies[:3]))
+            return [*together, await ask(http, bodies[3])]
+
+    with replay(tape) as replayed:
+        assert asyncio.run(run()) == bodies
+    assert replayed.exchanges == 4
+    assert replayed.moved == []
+
+
+def test_a_fork_is_live_from_its_point_on(tmp_path: Path) -> None:
+    """What comes before is answered from the import, and the branch replays."""
+    with ProviderServer() as provider:
+        url = f"{provider.url}/v1/chat/completions"
+        first, second = json.dumps(ASKED), json.dumps(ASKED | {"seed": 1})
+        tape = imported(tmp_path, *(interaction(body, url=url) for body in (first, second)))
+        headers = {"content-type": "application/json"}
+        branch = tmp_path / "branch.tape"
+        with fork(tape, 1, writes="allow", to=branch), httpx2.Client(verify=False) as http:
+            before = http.post(url, content=first, headers=headers).json()
+            after = http.post(url, content=second, headers=headers).json()
+        assert len(provider.requests) == 1
+    assert before == ANSWER
+    assert after != ANSWER
+    with replay(branch) as run, httpx2.Client(verify=False) as http:
+        for body, answer in ((first, before), (second, after)):
+            assert http.post(url, content=body, headers=headers).json() == answer
+    assert run.exchanges == 2
 
 
 def test_the_strictest_match_answers(tmp_path: Path) -> None:

@@ -204,6 +204,11 @@ def test_a_second_recorder_of_a_tape_is_refused(errs: Errs) -> None:
         "gc-of-no-age": "gc --older-than soon",
         "ls-of-no-folder": "ls gone",
         "import-of-nothing": "import --langgraph-sqlite gone.db -o new.tape",
+        "import-of-no-file": "import gone.yaml -o new.tape",
+        "import-of-no-recording": "import agent.py -o new.tape",
+        "import-without-a-name": "import agent.py",
+        "import-without-a-file": "import -o new.tape",
+        "import-onto-a-tape": "import agent.py -o agent.tape",
     }.items(),
 )
 def test_a_missing_part_of_a_tape_is_refused_with_what_exists(

@@ -2,7 +2,7 @@
 
 The mark `vcr`, the fixtures `vcr_config`, `vcr_cassette_dir` and `default_cassette_name` and the
 places of the files are theirs. A cassette is imported for each test, and never written to.
-What it is replayed with is stricter: vcrpy compares the method and the URL, in any order.
+The replay is stricter than vcrpy, which compares the method and the URL.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ class Source:
     """Finds the exchange that answers a request, or says where the run left its tape.
 
     In a fork it holds what comes before the fork point, and the request there. With `strict`, a
-    request in another thread or task than the recorded one is a divergence.
+    request in another thread or task than the recorded one is a divergence. An imported tape knows
+    no threads and tasks, so a replay of it may ask in any order.
 
     Attributes:
         stop: the request that the fork was stopped before which made this tape.
@@ -49,6 +50,7 @@ class Source:
         self._key = (
             partial(recorded_key, matchers=self._matchers) if self._kept is None else self._kept.key
         )
+        self._is_unordered = self._kept is not None and fork is None
         self._is_by_thread = False
         self._origin: Origin = lambda _, at: at
         self._unused, self._auxiliary = self._divided(recorded)
@@ -137,7 +139,7 @@ class Source:
 
         The lanes of a run that begins in the middle have other numbers.
         """
-        if self.is_travelled or exchange.is_auxiliary:
+        if self.is_travelled or exchange.is_auxiliary or self._is_unordered:
             return False
         return not self._lanes.are_one(lane, exchange.lane)
 
@@ -178,6 +180,8 @@ class Source:
             needed, auxiliary = (
                 Unused(part, self._key_on_thread, _line_of_thread, self._step_of) for part in parts
             )
+        elif self._is_unordered:
+            needed, auxiliary = (Unused(part, self._key, lambda _: UNORDERED) for part in parts)
         else:
             needed, auxiliary = (Unused(part, self._key) for part in parts)
         return needed, auxiliary

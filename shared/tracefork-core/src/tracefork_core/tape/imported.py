@@ -73,7 +73,8 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
     def not_proven(self) -> list[str]:
         """What a replay does not prove about the requests, in words."""
         values, unknown = len(self.json_bodies), len(self.unknown_bodies)
-        words = ["request headers"] if "headers" in self.not_compared else []
+        words = ["the order of requests"] if self.replays else []
+        words += ["request headers"] if "headers" in self.not_compared else []
         words += [f"the bytes of {_requests(values)}"] if values else []
         return [*words, *([f"the body of {_requests(unknown)}"] if unknown else [])]
 

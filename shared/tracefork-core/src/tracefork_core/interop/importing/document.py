@@ -86,7 +86,10 @@ def _yaml(path: Path, content: bytes) -> object:
 
 def _unreadable(path: Path, language: str, why: str) -> UsageError:
     first = why.partition("\n")[0][:200]
-    return UsageError(f"tracefork: {path} is not valid {language}: {first}.")
+    return UsageError(
+        f"tracefork: {path} cannot be read as {language} ({first}). Name a recording or a trace of "
+        "another tool."
+    )
 
 
 def _is_bounded(document: object) -> bool:

@@ -100,5 +100,7 @@ def _content(source: Path) -> bytes:
                 "that import reads."
             )
         return source.read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(f"tracefork: there is no file or folder {source} to import.") from error
     except OSError as error:
         raise UsageError(f"tracefork: cannot read {source}: {error.strerror}.") from error
