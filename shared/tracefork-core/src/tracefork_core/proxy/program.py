@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from contextvars import Context
 
 from tracefork_core.errors import UsageError
+from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.current import outside
 
 _PATIENCE = 5.0
@@ -19,7 +20,7 @@ _KILLED = 128
 """A shell reports a program that a signal killed with this status plus the signal's number."""
 
 
-def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
+def run(words: Sequence[str], environment: Mapping[str, str], session: Session) -> int:
     """Run a command with more environment variables, and return its status as a shell would.
 
     Ctrl-C and SIGTERM are passed on to the command. After Ctrl-C, KeyboardInterrupt is raised once
@@ -32,6 +33,7 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
         process = subprocess.Popen(words, env={**os.environ, **environment})  # noqa: S603 - the user's own command
     except OSError as error:
         raise UsageError(f"tracefork: cannot run {words[0]}: {error.strerror}.") from error
+    _rest(session)
     with _terminated_with(process):
         try:
             status = Context().run(_wait, process)
@@ -42,11 +44,20 @@ def run(words: Sequence[str], environment: Mapping[str, str]) -> int:
     return status if status >= 0 else _KILLED - status
 
 
-def until_stopped() -> None:
+def until_stopped(session: Session) -> None:
     """Wait until Ctrl-C or SIGTERM."""
+    _rest(session)
     stopped = threading.Event()
     with _handler(lambda *_: stopped.set(), signal.SIGINT, signal.SIGTERM), outside():
         stopped.wait()
+
+
+def _rest(session: Session) -> None:
+    """Take this thread out of the run: all that it does from here on is wait.
+
+    A delivery waits until the threads of a run are at rest, and to look costs a millisecond.
+    """
+    session.threads.discard(threading.get_native_id())
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float | None = None) -> int:

@@ -109,12 +109,12 @@ def run(words: Sequence[str]) -> None:
         announce()
         if not proxied.command:
             _print_addresses(server.address, routes)
-            program.until_stopped()
+            program.until_stopped(session)
             return
         command = proxied.command
         if proxied.no_network:
             command = network.without_network(command, Path(folder, "socket"), server.port)
-        status = program.run(command, routes.environment(server.address))
+        status = program.run(command, routes.environment(server.address), session)
     if status:
         raise SystemExit(status)
 
