@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context
 
@@ -18,6 +18,10 @@ _PATIENCE = 5.0
 """Seconds that the command has to end after a signal."""
 _KILLED = 128
 """A shell reports a program that a signal killed with this status plus the signal's number."""
+
+
+class _StoppedError(BaseException):
+    """A signal has arrived that ends the proxy."""
 
 
 def run(words: Sequence[str], environment: Mapping[str, str], session: Session) -> int:
@@ -44,12 +48,17 @@ def run(words: Sequence[str], environment: Mapping[str, str], session: Session) 
     return status if status >= 0 else _KILLED - status
 
 
-def until_stopped(session: Session) -> None:
-    """Wait until Ctrl-C or SIGTERM."""
+def until_stopped(session: Session, ready: Callable[[], None]) -> None:
+    """Call `ready`, and wait until Ctrl-C or SIGTERM."""
     _rest(session)
-    stopped = threading.Event()
-    with _handler(lambda *_: stopped.set(), signal.SIGINT, signal.SIGTERM), outside():
-        stopped.wait()
+
+    def stop(number: int, frame: object) -> None:
+        raise _StoppedError  # An event could not be set here: this thread may hold its lock.
+
+    with suppress(_StoppedError), _handler(stop, signal.SIGINT, signal.SIGTERM), outside():
+        ready()
+        while True:
+            signal.pause()
 
 
 def _rest(session: Session) -> None:

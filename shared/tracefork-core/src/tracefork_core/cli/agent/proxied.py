@@ -108,8 +108,8 @@ def run(words: Sequence[str]) -> None:
         call_through(f"{LOOPBACK}:{server.port}")
         announce()
         if not proxied.command:
-            _print_addresses(server.address, routes)
-            program.until_stopped(session)
+            address = server.address
+            program.until_stopped(session, lambda: _print_addresses(address, routes))
             return
         command = proxied.command
         if proxied.no_network:
