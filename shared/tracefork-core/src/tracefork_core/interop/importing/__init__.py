@@ -6,7 +6,8 @@ bodies hashed as in any recording. Only the clock is the file's. `document` read
 bounds, `recognise` knows its format, and `folder` imports all files of a folder.
 
 Recordings of HTTP, the cassettes of `vcr` and the files of `har`, become the calls of
-`http_recording`, which grades them; `websocket` makes such calls of messages.
+`http_recording`, which grades them; `websocket` makes such calls of messages. `adk_conformance`
+reads what Google ADK records itself.
 
 Traces become spans first: `otlp` reads those of OpenTelemetry, `langfuse`, `langsmith`,
 `transcripts` and `claude_code` those of other tools, with the help of `span_values`. `span_calls`

@@ -12,6 +12,7 @@ from typing import Any
 
 from tracefork_core.errors import UsageError
 from tracefork_core.interop.importing import (
+    adk_conformance,
     claude_code,
     document,
     har,
@@ -53,6 +54,11 @@ FORMATS = (
     Format(websocket.REALTIME, websocket.is_realtime, websocket.read_realtime),
     Format(vcr.NAME, vcr.is_cassette, vcr.read_cassette),
     Format(har.NAME, har.is_har, har.read_har),
+    Format(
+        adk_conformance.NAME,
+        adk_conformance.is_adk_recording,
+        adk_conformance.read_adk_recording,
+    ),
     _trace("OTLP trace", otlp.is_otlp, otlp.read_otlp),
     _trace("list of OpenTelemetry spans", otlp.is_sdk, otlp.read_sdk),
     _trace("Langfuse trace", langfuse.is_langfuse, langfuse.read_langfuse),
