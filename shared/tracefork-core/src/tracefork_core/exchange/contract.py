@@ -59,6 +59,8 @@ class Head(NamedTuple):
 
 SEND = "SEND"
 """The method of an exchange that is a message on a websocket."""
+PROXY = "proxy"
+"""The seam of the proxy: what it captures comes from another program."""
 TOOL = "tool"
 """The seam of tools, whose answers are values instead of bytes."""
 TOOL_VALUE, TOOL_TEXT = "application/json", "text/plain; charset=utf-8"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracefork_core.chance.guard.known_sources import DOORS
+from tracefork_core.exchange.contract import PROXY
 from tracefork_core.explaining.patterns import Kind, is_reordered, kind_of
 from tracefork_core.matching.comparable import Form
 from tracefork_core.tape import Exchange, Tape
@@ -92,7 +93,7 @@ def hints(tape: Tape, recorded: Exchange, form: Form, pointer: str | None) -> tu
             kind = "order"  # A single value does not show that it changed places with others.
     streams = _streams(form.record.url, now)
     flag = [_STREAM_FLAG[streams]] if streams != _streams(recorded.request.url, before) else []
-    return (*flag, *([_hint(tape, kind)] if kind else []))
+    return (*flag, *([_hint(tape, kind, recorded)] if kind else []))
 
 
 def differs_at_random(recorded: Exchange, form: Form) -> bool:
@@ -103,7 +104,12 @@ def differs_at_random(recorded: Exchange, form: Form) -> bool:
     return kind in ADVICE and ADVICE[kind].switch == "entropy"
 
 
-def _hint(tape: Tape, kind: Kind) -> str:
+def _hint(tape: Tape, kind: Kind, recorded: Exchange) -> str:
+    if recorded.aside.seam == PROXY and kind in ADVICE:
+        return (
+            f"{ADVICE[kind].looks}: it comes from a program behind the proxy, so the tape does not "
+            "hold it. Leave it out of the comparison with --ignore."
+        )
     if kind == "order":
         return _order_hint(tape.environment.hash_seed if tape.environment else None, hash_seed())
     advice = ADVICE[kind]

@@ -17,7 +17,15 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tracefork_core.errors import TraceforkError
-from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Request, Session
+from tracefork_core.exchange.contract import (
+    PROXY,
+    Failure,
+    Head,
+    Live,
+    Recorded,
+    Request,
+    Session,
+)
 from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.masking.names import is_credential
 from tracefork_core.proxy.door import Door
@@ -26,7 +34,6 @@ from tracefork_core.proxy.upstream import HOP_BY_HOP, Upstream, failure
 from tracefork_core.seams.failures import refusal
 from tracefork_core.session.replayed_exchange import ReplayedExchange
 
-SEAM = "proxy"
 _SIGNED = "AWS4-"
 """The signature of AWS covers the host, which is the proxy: AWS would refuse it."""
 _BEARER = "AWS accepts no such signature: set AWS_BEARER_TOKEN_BEDROCK instead of access keys"
@@ -73,7 +80,7 @@ class ProxyApp:
         body = await _body(receive)
         if body is None:
             return
-        asked = Request(scope["method"], url, _headers(scope), body, SEAM)
+        asked = Request(scope["method"], url, _headers(scope), body, PROXY)
         await _while_connected(self._answer(asked, send), receive)
 
     async def _answer(self, asked: Request, send: Send) -> None:

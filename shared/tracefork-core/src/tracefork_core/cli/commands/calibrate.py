@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,8 +51,6 @@ def calibrate(
     is traced to the line that caused it, with a fix. The exit code is 0 if both replays are proven,
     else 1.
     """
-    from tracefork_core.cli.calibrate.calibrate_report import document, print_findings
-
     given = tape_names.find(tape) if tape else None
     if given is not None:
         agent, folder = agent_words.read_for(given, ctx)
@@ -64,14 +62,39 @@ def calibrate(
                 "--agent PKG.MOD:FN."
             )
         agent = typed
+    return run(agent, folder, given, tools.words, live=not no_live, as_json=as_json)
+
+
+def run(
+    agent: Agent,
+    folder: Path,
+    given: Path | None,
+    tools: list[str],
+    *,
+    live: bool,
+    as_json: bool,
+) -> int:
+    """Calibrate an agent in a folder, from a tape or a live run; print what was found."""
+    from tracefork_core.cli.calibrate.calibrate_report import document, print_findings
+
     with tempfile.TemporaryDirectory(prefix="tracefork-calibrate-") as place:
-        runs = _Runs(agent, folder, Path(place), tools.words)
-        result = _calibrate(runs, given, live=not no_live)
+        runs = _Runs(agent, folder, Path(place), tools)
+        result = _calibrate(runs, given, live=live)
+    if agent.form == "proxied":
+        result = replace(result, findings=[_ignoring(finding) for finding in result.findings])
     if as_json:
         screen.say_json(document(agent, result))
     else:
         print_findings(agent, result)
     return result.exit
+
+
+def _ignoring(finding: Finding) -> Finding:
+    """Return a finding in the requests of a program that tracefork does not see into."""
+    if not finding.pointer.startswith("/"):
+        return finding
+    fix = f"Replay with --ignore {finding.pointer}"
+    return replace(finding, cause=replace(finding.cause, fix=fix), perhaps=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +137,8 @@ class _Runs:
         """
         tape = self.place / f"{name}.tape"
         words = ["record", "--json", "--boundary=note", f"-o{tape}", *self.tools]
+        if self.agent.form == "proxied":
+            words = ["proxy", "record", "--json", str(tape)]
         run = self._run(words, hash_seed.drawn(), stdin)
         if "digest" not in run.document:
             code = run.process.exit or ReplayError.exit_code
@@ -123,7 +148,10 @@ class _Runs:
 
     def replay(self, tape: Path, seed: str | None) -> _Done:
         """Replay the agent as `tracefork replay` does."""
-        return self._run(["replay", "--json", "--boundary=note", str(tape)], seed)
+        words = ["replay", "--json", "--boundary=note", str(tape)]
+        if self.agent.form == "proxied":
+            words = ["proxy", "replay", "--json", str(tape)]
+        return self._run(words, seed)
 
     def _run(self, words: Sequence[str], seed: str | None, stdin: bytes | None = b"") -> _Done:
         from tracefork_core.cli.calibrate.calibrate_worker import Notes

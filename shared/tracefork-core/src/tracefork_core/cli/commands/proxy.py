@@ -12,6 +12,7 @@ from tracefork_core.cli import fork_options, options, tape_names
 from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.agent.proxied import LOOPBACK, Proxied, check
 from tracefork_core.cli.commands.fork import ForkBranch, ForkChange
+from tracefork_core.errors import UsageError
 from tracefork_core.tape.schema import Mode
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -26,6 +27,12 @@ class _BehindProxy(options.AgentCommand):
     """A command that takes a tape, and optionally the command that runs behind the proxy."""
 
     usage = "[OPTIONS] TAPE [-- COMMAND…]"
+
+
+class _WithCommand(options.AgentCommand):
+    """A command that needs a command to run behind the proxy."""
+
+    usage = "[OPTIONS] -- COMMAND…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +158,26 @@ def fork(
     agent, path = through.agent(ctx), tape_names.find(tape)
     agent.prepare()
     return forking.run(agent, path, at, change, branch, as_json=as_json)
+
+
+@app.command(cls=_WithCommand)
+@options.grouped
+def calibrate(
+    ctx: typer.Context,
+    through: _ProxyOptions,
+    no_live: Annotated[bool, typer.Option("--no-live", help="Skip the second live run.")] = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Find what changes between runs of a command, and the --ignore that leaves it out.
+
+    The command is recorded live, replayed twice, and recorded live once more.
+    """
+    from tracefork_core.cli.commands import calibrate as calibrating
+
+    agent = through.agent(ctx)
+    if not options.behind_dashes(ctx):
+        raise UsageError(
+            "tracefork: calibrate needs a command: tracefork proxy calibrate -- COMMAND"
+        )
+    agent.prepare()
+    return calibrating.run(agent, Path.cwd(), None, [], live=not no_live, as_json=as_json)
