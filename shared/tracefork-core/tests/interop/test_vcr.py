@@ -198,12 +198,32 @@ def test_a_stream_is_one_chunk() -> None:
     assert run_of(stream).exchanges[0].chunks == (events.encode(),)
 
 
-HOSTILE = {
+def with_body(values: bytes) -> bytes:
+    """Return a cassette in YAML whose request body has these values."""
+    return b"interactions: [{request: {uri: 'http://a/', parsed_body: %b}}]\n" % values
+
+
+TOO_LARGE = {
     "bomb.yaml": b"a: &a [1, 1]\n"
-    + b"".join(b"%c: &%c [*%c, *%c]\n" % (c + 1, c + 1, c, c) for c in range(97, 122)),
-    "circle.yaml": b"interactions: &a [*a, *a]",
+    + b"".join(b"%c: &%c [*%c, *%c]\n" % (c + 1, c + 1, c, c) for c in range(97, 119))
+    + with_body(b"*w"),
+    "circle.yaml": with_body(b"&a [*a, *a]"),
+    "deep.yaml": with_body(b"[" * 200 + b"]" * 200),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_a_cassette_that_stands_for_a_huge_one_is_refused(name: str) -> None:
+    """YAML may name a part in many places."""
+    with pytest.raises(UsageError, match="repeats its parts"):
+        read(Path(name), TOO_LARGE[name])
+    small = with_body(b"[&a [1], *a, *a]")
+    assert read(Path(name), small).exchanges[0].request.body == b"[[1],[1],[1]]"
+
+
+HOSTILE = {
     "deep.json": b"[" * 100_000,
-    "deep.yaml": b"[" * 100_000,
+    "brackets.yaml": b"[" * 100_000,
     "object.yaml": b"interactions: !!python/object/apply:os.system [echo no]",
     "number.yaml": b"a: " + b"9" * 5000,
     "date.yaml": b"a: 2020-99-99",
