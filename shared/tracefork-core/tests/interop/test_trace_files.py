@@ -327,6 +327,9 @@ def test_a_session_of_claude_code_is_calls_and_their_tools(tmp_path: Path) -> No
     assert tool == "tool:Bash"
     assert last.input[0].parts == (ToolCallResponsePart("t", "a.py"),)
     assert last.text == "One file."
+    both_sides: Json = {"messages": [{"direction": "recv", "message": each} for each in document]}
+    assert is_claude_code(both_sides)
+    assert read_claude_code(both_sides) == read_claude_code(document)
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,12 @@ def read_claude_code(document: Json) -> list[Span]:
 
 
 def _messages(document: Json) -> list[dict[str, Json]]:
-    if isinstance(document, dict):
-        return mappings(document.get("messages"))
-    return mappings(document)
+    listed = document.get("messages") if isinstance(document, dict) else document
+    # Recordings of both sides of the command line say which side each message is from.
+    return [
+        mapping(entry.get("message")) if "direction" in entry else entry
+        for entry in mappings(listed)
+    ]
 
 
 class _Session:

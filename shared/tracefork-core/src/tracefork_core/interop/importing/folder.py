@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracefork_core.errors import TraceforkError
-from tracefork_core.interop.importing.recognise import import_file
+from tracefork_core.interop.importing.recognise import KNOWN, import_file
 from tracefork_core.tape.imported import GRADES, Grade
 
 SUFFIXES = (".har", ".json", ".jsonl", ".ndjson", ".toml", ".yaml", ".yml")
@@ -60,7 +60,9 @@ def _imported(path: Path, relative: Path, tape: Path) -> Result:
         tape.parent.mkdir(parents=True, exist_ok=True)
         receipt, run = import_file(path, tape)
     except TraceforkError as error:
-        problem = str(error).removeprefix("tracefork: ")
+        # The name of the file stands before it, and the known formats need no line for each file.
+        problem = str(error).removeprefix("tracefork: ").removeprefix(f"{path} ")
+        problem = problem.partition(KNOWN)[0]
         return Result(str(relative), problem=problem, exit=error.exit_code)
     except OSError as error:
         return Result(str(relative), problem=f"cannot write {tape}: {error.strerror}", exit=5)

@@ -70,6 +70,9 @@ FORMATS = (
 )
 
 
+KNOWN = " It knows: "
+
+
 def import_file(source: Path, target: Path) -> tuple[Receipt, ForeignRun]:
     """Import a file onto a new tape; return the receipt of the tape, and the run.
 
@@ -95,7 +98,7 @@ def read(source: Path, content: bytes) -> ForeignRun:
                 raise UsageError(f"tracefork: {source} is a {each.name} without any call.")
             return run
     known = ", ".join(each.name for each in FORMATS)
-    raise UsageError(f"tracefork: {source} is in no format that import knows. It knows: {known}.")
+    raise UsageError(f"tracefork: {source} is in no format that import knows.{KNOWN}{known}.")
 
 
 def _content(source: Path) -> bytes:
