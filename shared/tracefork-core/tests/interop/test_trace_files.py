@@ -306,7 +306,7 @@ def test_a_session_of_claude_code_is_calls_and_their_tools(tmp_path: Path) -> No
         "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}],
     }
     heard: Json = [{"type": "tool_result", "tool_use_id": "t", "content": "a.py"}]
-    document: Json = [
+    document: list[Json] = [
         {"type": "user", "message": {"role": "user", "content": "What is there?"}},
         {"type": "assistant", "message": thinks},
         {"type": "assistant", "message": asks},
