@@ -59,7 +59,10 @@ def instrument_asyncio(lib: ModuleType) -> Undo:
         head = await socket.open()
         if how.real is None:
             how.was_replayed = True
-            return replayed(lib, family, connector.uri, head, socket)
+            connection = replayed(lib, family, connector.uri, head, socket)
+            if hasattr(connector, "__await_impl__"):  # Before 17, which closes what it opened.
+                connector.connection = connection
+            return connection
         how.real.tracefork = socket
         return how.real
 
