@@ -101,17 +101,6 @@ def test_a_connection_that_breaks_breaks_again(
     assert exchange.end == "failed"
 
 
-def test_a_websocket_is_refused_with_a_reason(shell: Shell, http: httpx2.Client) -> None:
-    """The program gets a 501 in words, and the tape holds nothing of it."""
-    asked = {"upgrade": "websocket", "connection": "upgrade", "sec-websocket-version": "13"}
-    with standalone(shell, "record", "run.tape") as proxy:
-        refused = http.get(f"{proxy.address}/v1/realtime", headers=asked)
-        proxy.ended()
-    assert refused.status_code == 501
-    assert "websockets" in refused.json()["message"]
-    assert exchanges(shell.folder / "run.tape") == []
-
-
 def test_a_signed_request_is_not_sent_with_a_wrong_host(
     shell: Shell, provider: ProviderServer, http: httpx2.Client
 ) -> None:

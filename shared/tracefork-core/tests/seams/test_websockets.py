@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio import client as on_loop
+from websockets.sync import client as in_thread
 from websockets.sync.server import ServerConnection
 
 from tracefork_core import DivergenceError, Tape, record, replay
@@ -138,5 +140,32 @@ def test_a_session_that_patches_nothing_leaves_websockets_alone(tape: Path, talk
     """As it leaves requests of clients alone that were not bound."""
     with websocket_server(answers) as url, record(tape, ambient=False):
         assert talker(url, [1, "a", 2]) == ["welcome", "heard a", BYTES]
+    with Tape.open(tape) as recorded:
+        assert len(recorded.exchanges) == 0
+
+
+def test_a_connection_of_a_thread_that_was_open_before_stays_live(tape: Path) -> None:
+    """It belongs to no session, with every word that its methods take."""
+    with websocket_server(answers) as url, in_thread.connect(url) as socket, record(tape):
+        assert socket.recv(5) == "welcome"
+        socket.send(b"a", text=True)
+        assert [socket.recv(decode=False), next(socket.recv_streaming())] == [b"heard a", BYTES]
+        socket.close(1000, "done")
+    with Tape.open(tape) as recorded:
+        assert len(recorded.exchanges) == 0
+
+
+async def test_a_connection_of_a_task_that_was_open_before_stays_live(tape: Path) -> None:
+    """The same on an event loop."""
+    with websocket_server(answers) as url:
+        async with on_loop.connect(url) as socket:
+            with record(tape):
+                assert await socket.recv() == "welcome"
+                await socket.send(b"a", text=True)
+                assert await socket.recv(decode=False) == b"heard a"
+                assert [piece async for piece in socket.recv_streaming()] == [BYTES]
+                await (await socket.ping())
+                await socket.close(1000, "done")
+                await socket.wait_closed()
     with Tape.open(tape) as recorded:
         assert len(recorded.exchanges) == 0

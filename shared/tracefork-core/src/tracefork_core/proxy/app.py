@@ -58,21 +58,16 @@ class ProxyApp:
         self._upstream = upstream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await self._relay_websocket(scope, receive, send)
+            return
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         refused = self._door.refusal(headers.get(b"host", ""), headers.get(b"origin"))
         if refused is not None:
             await _say(send, refused.status, refused.reason)
             return
-        if headers.get(b"upgrade", "").lower() == "websocket":
-            await _say(send, 501, "it has no websockets. Use the API over HTTP")
-            return
-        target = scope["raw_path"].decode("latin-1")
-        if query := scope["query_string"].decode("latin-1"):
-            target += f"?{query}"
-        if (url := self._routes.url(target)) is None:
-            known = ", ".join(f"/{name}" for name in sorted(self._routes.origins))
-            reason = f"no upstream for {scope['path']!r}. Paths begin with one of: {known}. "
-            await _say(send, 404, f"{reason}Or name one for all paths: --upstream URL")
+        if (url := self._routes.url(_target(scope))) is None:
+            await _say(send, 404, self._no_upstream(scope))
             return
         if self._session.source is None and headers.get(b"authorization", "").startswith(_SIGNED):
             await _say(send, 501, f"the request is signed for {headers[b'host']}. {_BEARER}")
@@ -82,6 +77,26 @@ class ProxyApp:
             return
         asked = Request(scope["method"], url, _headers(scope), body, PROXY)
         await _while_connected(self._answer(asked, send), receive)
+
+    def _no_upstream(self, scope: Scope) -> str:
+        known = ", ".join(f"/{name}" for name in sorted(self._routes.origins))
+        reason = f"no upstream for {scope['path']!r}. Paths begin with one of: {known}. "
+        return f"{reason}Or name one for all paths: --upstream URL"
+
+    async def _relay_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        from tracefork_core.proxy import websockets  # Most programs use none.
+
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._door.refusal(headers.get(b"host", ""), headers.get(b"origin"))
+        url = self._routes.url(_target(scope))
+        if refused is not None:
+            await websockets.refuse(send, *_said(refused.status, refused.reason))
+        elif url is None:
+            await websockets.refuse(send, *_said(404, self._no_upstream(scope)))
+        else:
+            sent = _headers(scope)
+            self._session.take_in(_credentials(Request("GET", url, sent, b"", SEAM)))
+            await websockets.relay(self._session, url, sent, SEAM, receive, send)
 
     async def _answer(self, asked: Request, send: Send) -> None:
         self._session.take_in(_credentials(asked))
@@ -225,6 +240,12 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(pieces)
 
 
+def _target(scope: Scope) -> str:
+    path: str = scope["raw_path"].decode("latin-1")
+    query = scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
 def _headers(scope: Scope) -> tuple[tuple[str, str], ...]:
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     return tuple([pair for pair in pairs if pair[0] != "host" and pair[0] not in HOP_BY_HOP])
@@ -269,9 +290,14 @@ async def _say_failed(send: Send, failed: Failure) -> None:
 
 async def _say(send: Send, status: int, reason: str) -> None:
     """Answer with a response of the proxy itself."""
+    head, body = _said(status, reason)
+    await _begin(send, head)
+    await _end(send, body)
+
+
+def _said(status: int, reason: str) -> tuple[Head, bytes]:
     message = f"tracefork proxy: {reason}"
     error = {"type": "tracefork_proxy", "message": message}
     body = json.dumps({"type": "error", "error": error, "message": message}).encode()
     headers = (("content-type", "application/json"), ("content-length", str(len(body))))
-    await _begin(send, Head(status, "", headers))
-    await _end(send, body)
+    return Head(status, "", headers), body

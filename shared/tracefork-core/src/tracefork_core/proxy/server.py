@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 _WAITING = 1024
 """Connections that may wait until they are accepted."""
+_LARGEST_MESSAGE = 1 << 30
+"""Bytes of a message on a websocket: the upstream server sets the limit."""
 _KEEP_ALIVE = 3600
 """Seconds that an idle connection stays open: a client that reuses one must not find it closed."""
 
@@ -53,7 +55,8 @@ class ProxyServer:
         config = uvicorn.Config(
             app,
             loop="asyncio",
-            ws="none",
+            ws="websockets-sansio",
+            ws_max_size=_LARGEST_MESSAGE,
             lifespan="off",
             log_config=None,
             log_level="critical",

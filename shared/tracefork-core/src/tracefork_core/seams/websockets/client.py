@@ -83,9 +83,11 @@ class _Awaited:
 
 
 def _patch_asyncio(patches: Patches, family: Family, kind: Any, methods: Methods) -> None:
-    async def send(self: Any, message: Any, text: bool | None = None) -> None:
+    # `text` is a word of some versions only.
+    async def send(self: Any, message: Any, *options: Any, **named: Any) -> None:
         if (socket := _socket(self)) is None:
-            return await methods.send(self, message, text)  # type: ignore[no-any-return]
+            return await methods.send(self, message, *options, **named)  # type: ignore[no-any-return]
+        text = named.get("text", *(options or (None,)))
         with _noting_cut(family, self):
             await socket.send(message_of(await _whole(message), text))
         return None
@@ -222,9 +224,10 @@ def instrument_sync(lib: ModuleType) -> Undo:
 
 
 def _patch_sync(patches: Patches, family: Family, kind: Any, methods: Methods) -> None:
-    def send(self: Any, message: Any, text: bool | None = None) -> None:
+    def send(self: Any, message: Any, *options: Any, **named: Any) -> None:
         if (socket := _socket(self)) is None:
-            return methods.send(self, message, text)  # type: ignore[no-any-return]
+            return methods.send(self, message, *options, **named)  # type: ignore[no-any-return]
+        text = named.get("text", *(options or (None,)))
         if not isinstance(message, str | bytes | bytearray | memoryview):
             message = _joined(list(message))
         with _noting_cut(family, self):

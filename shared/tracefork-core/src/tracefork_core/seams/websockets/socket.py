@@ -298,6 +298,12 @@ class Socket:
         self._is_over = True
         self._waiting.changed()
 
+    async def read_rest(self) -> None:
+        """Read what the tape still holds of the messages before the last that was sent."""
+        while self._answers:
+            await self._recorded()
+            self._arrived.clear()
+
     async def closing(self) -> None:
         """Wait until the agent or the server has closed it, or the connection was cut."""
         while not (self._is_over or self.closed is not None or self._failure is not None):
