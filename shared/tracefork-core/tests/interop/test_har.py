@@ -8,6 +8,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+from websockets.sync.client import connect
+
+from tracefork_core import replay
+from tracefork_core.errors import DivergenceError
 from tracefork_core.interop.exporting.har import document
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.recognise import import_file, read
@@ -165,17 +170,43 @@ def test_what_crossed_no_network_is_left_out() -> None:
     assert run.missing == ["Entries of no network are left out: 1"]
 
 
-def test_messages_of_a_websocket_are_exchanges() -> None:
-    """What the server sent answers the last message of the agent."""
+def websocket() -> dict[str, Any]:
+    """Return an entry with the messages of a websocket."""
     messages = [
         {"type": "receive", "time": 1_795_000_000.0, "opcode": 1, "data": "hello"},
         {"type": "send", "time": 1_795_000_001.0, "opcode": 1, "data": '{"n": 1}'},
         {"type": "receive", "time": 1_795_000_002.5, "opcode": 1, "data": "one\ntwo"},
         {"type": "receive", "time": 1_795_000_003.0, "opcode": 2, "data": "AP8="},
     ]
-    request = {"method": "GET", "postData": None, "bodySize": 0, "url": "wss://example.com/live"}
-    shaken = entry(request=request, response={"status": 101, "content": {"size": 0}})
-    run = run_of(shaken | {"_webSocketMessages": messages})
+    request = {
+        "method": "GET",
+        "url": "wss://example.com/live",
+        "headers": pairs(Upgrade="websocket"),
+        "postData": None,
+        "bodySize": 0,
+    }
+    response = {"status": 101, "headers": [], "content": {"size": 0}}
+    return entry(request=request, response=response) | {"_webSocketMessages": messages}
+
+
+def test_a_client_of_websockets_is_answered(tmp_path: Path) -> None:
+    """By the messages of the file, in their order and kinds."""
+    old = tmp_path / "old.har"
+    old.write_text(json.dumps({"log": {"entries": [websocket()]}}))
+    import_file(old, tmp_path / "new.tape")
+    with replay(tmp_path / "new.tape") as run, connect("wss://example.com/live") as socket:
+        assert socket.recv() == "hello"
+        socket.send('{"n": 1}')
+        assert [socket.recv(), socket.recv()] == ["one\ntwo", b"\x00\xff"]
+    assert run.sockets == 0
+    with pytest.raises(DivergenceError), replay(tmp_path / "new.tape"):
+        with connect("wss://example.com/live") as socket:
+            socket.send('{"n": 2}')
+
+
+def test_messages_of_a_websocket_are_exchanges() -> None:
+    """What the server sent answers the last message of the agent."""
+    run = run_of(websocket())
     handshake, sent = run.exchanges
     assert run.grade == "proven"
     assert handshake.chunks == (b"data: hello\n\n",)
