@@ -95,8 +95,8 @@ class ProxyApp:
             await websockets.refuse(send, *_said(404, self._no_upstream(scope)))
         else:
             sent = _headers(scope)
-            self._session.take_in(_credentials(Request("GET", url, sent, b"", SEAM)))
-            await websockets.relay(self._session, url, sent, SEAM, receive, send)
+            self._session.take_in(_credentials(Request("GET", url, sent, b"", PROXY)))
+            await websockets.relay(self._session, url, sent, PROXY, receive, send)
 
     async def _answer(self, asked: Request, send: Send) -> None:
         self._session.take_in(_credentials(asked))
