@@ -46,6 +46,7 @@ PUBLIC = {
         "carry",
         "diff",
         "fork",
+        "observe",
         "record",
         "replay",
         "rerun",

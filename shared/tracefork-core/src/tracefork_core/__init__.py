@@ -2,8 +2,8 @@
 
 `record`, `replay`, `rerun`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a
 service; `diff` compares two; `tool` and `bind` capture calls of an agent; `carry` hands its work to
-an older thread; `Tape` reads a recording. `use_tape`, `assert_no_diff` and `assert_matches` are for
-tests.
+an older thread; `observe` reports runs to your telemetry; `Tape` reads a recording. `use_tape`,
+`assert_no_diff` and `assert_matches` are for tests.
 
 The rooms, from the top; each imports only what is below it:
 
@@ -15,7 +15,8 @@ The rooms, from the top; each imports only what is below it:
                                                capture programs of any language; compare two runs
     run | adapters | redaction                 open and close a session: record, replay, fork; the
                                                interface for adapters; remove secrets from tapes
-    children                                   let child processes join the session of their parent
+    children | telemetry                       let child processes join the session of their parent;
+                                               report runs to your own logs, traces and metrics
     session | seams                            decide what happens to an exchange; capture the calls
                                                of HTTP libraries and tools
     explaining                                 say why two runs differ
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from tracefork_core.service.recorder import Recorder
     from tracefork_core.session.interventions import Drop, Edit, Fail, Keep, Replace, Resample
     from tracefork_core.tape import Tape
+    from tracefork_core.telemetry.observers import observe
 
 _HOMES = {
     "BoundaryError": "errors",
@@ -112,6 +114,7 @@ _HOMES = {
     "carry": "exchange.carry",
     "diff": "comparing.diff",
     "fork": "run.fork",
+    "observe": "telemetry.observers",
     "record": "run.record",
     "replay": "run.replay",
     "rerun": "run.rerun",
@@ -154,6 +157,7 @@ __all__ = [
     "carry",
     "diff",
     "fork",
+    "observe",
     "record",
     "replay",
     "rerun",

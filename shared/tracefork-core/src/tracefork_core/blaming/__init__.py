@@ -4,5 +4,6 @@
 grades them. `parts` breaks the result down by task and agent. `report` is the result with all its
 evidence, and its verdict in words; `ranking` orders its exchanges, `last_blame` finds that of a
 tape, and `notebook` shows it in one. `bisect` is a shorter search for runs that always fail the
-same way. `shrinking` finds the smallest run that still fails.
+same way. `shrinking` finds the smallest run that still fails. `telemetry` reports a blame to your
+own logs, traces and metrics.
 """

@@ -18,6 +18,7 @@ from tracefork_core.blaming.engine.result import Result, Verdict
 from tracefork_core.blaming.oracles import noise
 from tracefork_core.blaming.parts import Part, parts_by, parts_of, pieces, weighed
 from tracefork_core.blaming.report import CREDIT, Grading, Report, save
+from tracefork_core.blaming.telemetry import observed
 from tracefork_core.blaming.trials.budget import Budget, Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
 from tracefork_core.blaming.trials.runner import Progress, Runner
@@ -169,6 +170,7 @@ def blame(
         stack.callback(journal.close)
         run = run.at(journal.price(Prices(prices.lists(), tuple(run.usd))).units)
         purse = Purse(limits, run.usd, run.tokens, spending, auxiliary)
+        observation = stack.enter_context(observed(path, journal, purse))
         tape_copy = blame_folder / path.name
         if not tape_copy.exists():
             lay_beside(path, blame_folder)
@@ -185,6 +187,7 @@ def blame(
             credit=credit,
             regrades=regrades,
             tail=tail,
+            traceparent=observation.traceparent,
         )
         random = Random(seed)  # noqa: S311 - must be reproducible from its seed
         pool = stack.enter_context(Pool(agent, oracle, workers, executor, fresh=fresh))
@@ -193,9 +196,10 @@ def blame(
         result = _with_unfinished(result, runner.unfinished)
         if result.verdict.kind != "undecided":
             journal.finish()
-    draws = tuple(journal.trials[number] for number in sorted(journal.trials))
-    errors = noise.measured(draws)
-    judged = noise.without(errors, chosen, _judged(result, draws))
+        draws = tuple(journal.trials[number] for number in sorted(journal.trials))
+        errors = noise.measured(draws)
+        judged = noise.without(errors, chosen, _judged(result, draws))
+        observation.verdict = judged.verdict.kind
     report = Report(
         tape=str(path),
         header=header,

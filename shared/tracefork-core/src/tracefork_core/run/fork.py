@@ -35,6 +35,7 @@ from tracefork_core.session.session import Session
 from tracefork_core.session.side_effects import Writes
 from tracefork_core.tape import Exchange, Receipt, Tape, TapeWriter
 from tracefork_core.tape.event import BRANCH, Branch, Change, Stop
+from tracefork_core.telemetry.work import Value, Work
 
 BeforeLive = Callable[[Request, Exchange | None], object]
 """Called before a live call with its request, and the recorded exchange whose place it takes."""
@@ -104,6 +105,7 @@ class ForkScope(Writing[Forking]):
         super().__init__(switches)
         self._path = path
         self._options = options
+        self._operation = "rerun" if options.is_rerun else "fork"
         self._salt = secrets.token_hex(4) if options.redraw else None
 
     def _begin(self, stack: ExitStack) -> Forking:
@@ -219,6 +221,16 @@ class ForkScope(Writing[Forking]):
             return closed
         self._run.receipt = closed
         return verdict
+
+    def _facts(self, work: Work) -> dict[str, Value]:
+        run = self._run
+        facts = {
+            **super()._facts(work),
+            "tracefork.fork.at": run.at,
+            "tracefork.exchanges.replayed": run.replayed,
+            "tracefork.exchanges.given": run.given,
+        }
+        return facts | ({"tracefork.digest": run.digest} if run.digest else {})
 
 
 def _free(parent: Path, at: int | str) -> Path:

@@ -22,6 +22,7 @@ from tracefork_core.session.session import Session
 from tracefork_core.tape import Receipt, TapeWriter
 from tracefork_core.tape.schema import Mode as Keeps
 from tracefork_core.tape.sealing import new_key
+from tracefork_core.telemetry.work import Value, Work
 
 
 @dataclass(slots=True)
@@ -104,6 +105,10 @@ class _Record(Writing[Recording]):
             return closed
         self._run.receipt = closed
         return self._session.poison
+
+    def _facts(self, work: Work) -> dict[str, Value]:
+        facts = {**super()._facts(work), "tracefork.mode": self._options.mode}
+        return facts | ({"tracefork.digest": self._run.digest} if self._run.digest else {})
 
 
 def record(

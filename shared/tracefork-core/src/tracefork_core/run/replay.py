@@ -37,6 +37,8 @@ from tracefork_core.session.session import Session
 from tracefork_core.tape import Tape
 from tracefork_core.tape.event import Stop
 from tracefork_core.tape.imported import GRADES
+from tracefork_core.telemetry.instruments import MISSES
+from tracefork_core.telemetry.work import Value, Work
 
 
 @dataclass(slots=True)
@@ -99,6 +101,8 @@ class Replaying:
 
 
 class _Replay(Scope[Replaying]):
+    _operation = "replay"
+
     def __init__(
         self,
         path: Path,
@@ -201,6 +205,25 @@ class _Replay(Scope[Replaying]):
                 f"nothing: {outside}. {REMEDY}"
             )
         return self._not_proven() if left_over is None and self._unproven else left_over
+
+    def _facts(self, work: Work) -> dict[str, Value]:
+        run = self._run
+        left = isinstance(self._session.poison or self._session.left_over, DivergenceError)
+        misses = {
+            "divergence": int(left),
+            "auxiliary": run.auxiliary_misses,
+            "clock": run.clock_misses,
+            "entropy": run.entropy_misses,
+        }
+        facts: dict[str, Value] = {
+            **super()._facts(work),
+            "tracefork.tape": self._session.masking.text(str(run.tape.path)),
+            "tracefork.digest": run.digest or "",
+        }
+        for miss, count in misses.items():
+            facts[f"tracefork.misses.{miss}"] = count
+            work.measure(MISSES, count, miss=miss)
+        return facts
 
     def _stopped(self, stop: Stop) -> TraceforkError:
         """Return what ends the block without an error where the branch ends, if that is proven."""

@@ -38,6 +38,8 @@ from tracefork_core.seams import AMBIENT, of_adapters
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session.session import Session
 from tracefork_core.tape import Exchange
+from tracefork_core.telemetry.instruments import EXCHANGES
+from tracefork_core.telemetry.work import Value, Work, begin
 
 Covers = Literal["context", "process"]
 """What a session covers: what is started from its block, or everything in the process."""
@@ -73,6 +75,8 @@ class Scope(ABC, Generic[R]):
     """
 
     _session: Session
+    _operation = "record"
+    """What reports of the run call it."""
 
     def __init__(self, switches: Switches) -> None:
         self._boundary = as_boundary(switches.boundary)
@@ -87,6 +91,7 @@ class Scope(ABC, Generic[R]):
         self.run: R | None = None
         self._pid = 0
         self._left_alone = 0
+        self._work: Work | None = None
 
     @abstractmethod
     def _begin(self, stack: ExitStack) -> R:
@@ -119,6 +124,7 @@ class Scope(ABC, Generic[R]):
         if self._switches.scope == "process":
             check_process_is_free()  # Before a tape is made.
         self._leaks: list[str] = []
+        self._work = begin(self._operation)
         before = requests_left_alone()
         with _Undoing() as stack:
             run = self._begin(stack)
@@ -145,6 +151,9 @@ class Scope(ABC, Generic[R]):
             stack.close()
         finally:
             verdict = self._finish(error)
+        if self._work is not None:
+            is_over = isinstance(verdict, StoppedError)
+            self._work.end(self._facts(self._work), None if is_over else verdict or error)
         if isinstance(verdict, StoppedError):
             return isinstance(error, Exception)  # It is over, whatever the agent made of that.
         if verdict is None:
@@ -157,6 +166,11 @@ class Scope(ABC, Generic[R]):
         if _tells(error, verdict):
             raise again(verdict) from None  # What the SDK made of it is 300 lines of other code.
         raise again(verdict) from error
+
+    def _facts(self, work: Work) -> dict[str, Value]:
+        """Return the attributes of a report of this run, and add its measures to the report."""
+        work.measure(EXCHANGES, self._session.asked)
+        return {"tracefork.exchanges": self._session.asked}
 
     def _count_left_alone(self, before: int) -> None:
         self._left_alone = requests_left_alone() - before

@@ -16,6 +16,8 @@ from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.tape import Environment, Receipt, Tape, TapeWriter
 from tracefork_core.tape.environment import describe
+from tracefork_core.telemetry.instruments import EXCHANGE_DURATION, RESPONSE_SIZE, TAPE_SIZE
+from tracefork_core.telemetry.work import Value, Work
 
 R = TypeVar("R")
 
@@ -67,6 +69,22 @@ class Writing(Scope[R]):
             )
         except TapeError as unfinished:
             return unfinished
+
+    def _facts(self, work: Work) -> dict[str, Value]:
+        facts = super()._facts(work)
+        ended = self._session.sink.ended
+        for nanoseconds, size in ended:
+            work.measure(EXCHANGE_DURATION, nanoseconds / 1e9)
+            work.measure(RESPONSE_SIZE, size)
+        facts |= {
+            "tracefork.exchanges.live": len(ended),
+            "tracefork.response.size": sum(size for _, size in ended),
+        }
+        if (path := self._writer.path).exists():
+            facts["tracefork.tape"] = self._session.masking.text(str(path))
+            facts["tracefork.tape.size"] = size = path.stat().st_size
+            work.measure(TAPE_SIZE, size)
+        return facts
 
 
 def environment_under(masking: Masking, tools: NamedTools) -> Environment:

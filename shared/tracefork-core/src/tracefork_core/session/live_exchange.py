@@ -196,6 +196,8 @@ class LiveExchange:
         payload = self._payload(hashlib.sha256(body).hexdigest(), failure)
         self._sink.write(lambda tape: tape.end(payload, self._aside, body))
         self._sink.in_flight.pop(self._n, None)
+        if not self._aside.answered:
+            self._sink.ended.append((self._aside.took, len(body)))
 
     def _mask(self, *, whole: bool) -> None:
         """Replace the received body by its masked form, and make the headers agree with it."""

@@ -23,6 +23,7 @@ class Sink:
         tape: what is written.
         broken: why the tape cannot be written any more, if it cannot.
         in_flight: the exchanges that have not ended, by number: call them to write their end.
+        ended: duration in nanoseconds and size of each live answer that has ended.
         put_off: ends of exchanges that are written when the session is used next.
         next_turn: takes the next turn among the recorded deliveries.
         before_exchange: called with the tape before the next exchange goes onto it.
@@ -46,6 +47,7 @@ class Sink:
         self._strict = strict
         self.broken: TapeError | None = None
         self.in_flight: dict[int, Callable[[], None]] = {}
+        self.ended: list[tuple[int, int]] = []
         self.put_off: deque[Callable[[], None]] = deque()
         self.before_exchange: list[Callable[[TapeWriter], None]] = []
         self._steps = Steps()

@@ -25,6 +25,7 @@ from tracefork_core.session.interventions import Edit, Intervention, Keep
 from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.session.side_effects import Writes
 from tracefork_core.tape import Exchange, Tape
+from tracefork_core.telemetry.work import part_of
 
 Agent: TypeAlias = Callable[[], object]
 """The program to run again: a sync or async function without arguments."""
@@ -91,6 +92,7 @@ class Job(msgspec.Struct, frozen=True):
         alone: whether this process carries out one job at a time, so that a fork can cover it.
         changes: further interventions by exchange. The fork begins at the first of them, and
             requests that equal recorded ones get the recorded answers.
+        traceparent: the span of the blame, where it is traced; else "".
     """
 
     number: int
@@ -110,6 +112,7 @@ class Job(msgspec.Struct, frozen=True):
     tail: Edit | None = None
     alone: bool = True
     changes: Mapping[int, Intervention] = {}
+    traceparent: str = ""
 
 
 def branch_name(tape: str, number: int) -> str:
@@ -154,7 +157,11 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     failed, undefined, ending = None, None, _Ending()
     grades: tuple[bool, ...] = ()
     try:
-        with without_terminal(), _forked(job, to, lost.calls) as run:
+        with (
+            part_of(job.traceparent),
+            without_terminal(),
+            _forked(job, to, lost.calls) as run,
+        ):
             ending = _ended(agent, job.number)
         if run.overspent:
             undefined = f"it wanted more than {job.calls} live calls, which it was not allowed"
