@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from docs.pages import follow
+from docs.pages import ROOT, follow
+
+from tracefork_core.telemetry.instruments import INSTRUMENTS
 
 _STAND_IN = (
     "python examples/stand_in/provider.py &",
@@ -70,6 +73,16 @@ def test_a_test_records_itself_as_the_guide_says(tmp_path: Path) -> None:
     """It refunds once for two runs, shows a changed prompt, and is recorded again on purpose."""
     follow("docs/how-to/put-it-into-a-test.md", tmp_path)
     assert len((tmp_path / "refunds" / "refunds.log").read_text().splitlines()) == 2
+
+
+def test_the_reference_of_telemetry_is_right(tmp_path: Path) -> None:
+    """A recording writes a line, and the page lists each metric with its kind and unit."""
+    follow("docs/reference/telemetry.md", tmp_path)
+    line = json.loads((tmp_path / "observed" / "runs.jsonl").read_text().splitlines()[0])
+    page = (ROOT / "docs/reference/telemetry.md").read_text()
+    assert {key for key in line if key.startswith("tracefork.") and f"`{key}`" not in page} == set()
+    for name, (kind, unit, _) in INSTRUMENTS.items():
+        assert f"| `{name}` | {kind} | `{unit}` |" in page
 
 
 def test_the_guide_to_sharing_works(tmp_path: Path) -> None:

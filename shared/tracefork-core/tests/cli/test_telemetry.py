@@ -125,7 +125,7 @@ def test_forks_in_worker_processes_are_parts_of_their_blame(
         shell.environment["PROVIDER"] = server.url
         off = {"TRACEFORK_LOG": "", "TRACEFORK_OTEL": ""}
         assert shell.tracefork("record", "agent.py", **off).exit == 0
-        words = ["--oracle=equals:refund", "--yes", "--workers=2", "--budget=20 calls"]
+        words = ["--oracle=equals:refund", "--yes", "--workers=2", "--budget=8 calls"]
         done = shell.tracefork("blame", "agent.tape", *words)
     assert done.exit in (0, 1), done.err
     [blame] = [span for span in spans_at(collector) if span.name == "tracefork.blame"]
