@@ -23,6 +23,8 @@ IMPORTED_AS = {
     "google-adk": "google",
     "pyyaml": "yaml",
     "langgraph-checkpoint": "langgraph",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry",
     "strands-agents": "strands",
 }
 # A distribution whose parts are imported by their own names: boto3 is a shell around botocore.

@@ -120,6 +120,7 @@ def test_an_agent_finds_no_module_of_the_telemetry_loaded(
 def test_forks_in_worker_processes_are_parts_of_their_blame(
     shell: Shell, collector: ProviderServer
 ) -> None:
+    """Each worker sends the span of its fork itself."""
     shell.write("agent.py", AGENT)
     with ProviderServer(Wrong()) as server:
         shell.environment["PROVIDER"] = server.url
@@ -150,6 +151,7 @@ def test_forks_in_worker_processes_are_parts_of_their_blame(
 def test_a_wrong_variable_is_an_error_before_the_agent_runs(
     shell: Shell, environment: dict[str, str], words: str
 ) -> None:
+    """No tape is made."""
     shell.write("agent.py", "print('ran')")
     done = shell.tracefork("record", "agent.py", **environment)
     assert (done.exit, done.out) == (2, "")
@@ -170,6 +172,7 @@ def test_a_missing_extra_is_an_error_before_the_agent_runs(shell: Shell) -> None
 
 
 def test_a_collector_that_does_not_answer_fails_no_command(shell: Shell) -> None:
+    """A warning says that nothing was reported."""
     shell.write("agent.py", "print('ran')")
     dead = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
     done = shell.tracefork("record", "agent.py", TRACEFORK_OTEL="1", **dead)

@@ -44,6 +44,7 @@ def on(tape: Path) -> tuple[int, float]:
 def test_each_run_has_a_span_and_a_line_in_the_log(
     reports: Reports, tape: Path, provider: ProviderServer
 ) -> None:
+    """Both have the same attributes, and the line the ids of the span."""
     with record(tape) as recording:
         ask(provider.url)
     with replay(tape):
@@ -77,6 +78,7 @@ def test_each_run_has_a_span_and_a_line_in_the_log(
 def test_metrics_count_exchanges_bytes_and_tapes(
     reports: Reports, tape: Path, provider: ProviderServer
 ) -> None:
+    """The sums are those of the tape."""
     with record(tape):
         ask(provider.url)
     size, took = on(tape)
@@ -110,6 +112,7 @@ def test_a_run_is_a_child_of_the_active_span(
 def test_a_divergence_is_a_miss_and_an_error(
     reports: Reports, tape: Path, provider: ProviderServer
 ) -> None:
+    """The recording before it is neither."""
     with record(tape):
         ask(provider.url)
     with pytest.raises(DivergenceError), replay(tape):
@@ -176,6 +179,7 @@ class Broken:
 def test_a_report_that_fails_is_the_last_and_fails_no_run(
     tape: Path, provider: ProviderServer
 ) -> None:
+    """The warning names the error of the logger."""
     observe(logs=Broken())
     with pytest.warns(RuntimeWarning, match="cannot report this run.*no space left"):
         with record(tape) as recording:

@@ -1,6 +1,6 @@
 """Report runs to your own logs, traces and metrics. Nothing is loaded until you ask for it.
 
-`observers` says where to: what you gave to `observe`, or what the environment asks for. `work` is
+`observers` says where to: what your code chose, or what the environment asks for. `work` is
 one piece of work, a record or a blame for instance, and reports it once it is over. `instruments`
 lists the metrics. `json_lines` writes logs for TRACEFORK_LOG, and `otlp` sends spans and metrics
 for TRACEFORK_OTEL.
