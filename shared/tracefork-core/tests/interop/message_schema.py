@@ -43,7 +43,7 @@ _PART = {
         for kind, (required, properties) in _PARTS.items()
     ],
 }
-_MESSAGES = {
+_MESSAGES: dict[str, Any] = {
     "type": "array",
     "items": {
         "type": "object",
@@ -52,12 +52,20 @@ _MESSAGES = {
             "role": _STRING,
             "parts": {"type": "array", "items": _PART},
             "name": _OPTIONAL,
+            "finish_reason": _STRING,
         },
+    },
+}
+_ANSWERS = {
+    "type": "array",
+    "items": {
+        **_MESSAGES["items"],
+        "required": ["role", "parts", "finish_reason"],
     },
 }
 SCHEMAS: dict[str, dict[str, Any]] = {
     "gen_ai.input.messages": _MESSAGES,
-    "gen_ai.output.messages": _MESSAGES,
+    "gen_ai.output.messages": _ANSWERS,
     "gen_ai.system_instructions": {"type": "array", "items": _PART},
     "gen_ai.tool.definitions": {
         "type": "array",

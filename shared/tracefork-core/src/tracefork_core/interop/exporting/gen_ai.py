@@ -22,6 +22,8 @@ from tracefork_core.providers.call import (
 )
 from tracefork_core.providers.lenient import Json, compact
 
+UNKNOWN_REASON = "unknown"
+"""The reason that an answer ended, if its provider gives none: embeddings, a stream cut off."""
 VALUE = "tracefork.value"
 """The type of a record of a server's tool that is not the object that the conventions ask for."""
 
@@ -57,14 +59,24 @@ def of_call(call: ModelCall, *, content: bool) -> dict[str, Json]:
         "response.model": call.response_model,
         "response.id": call.response_id,
         "response.finish_reasons": list(call.finish_reasons) or None,
-        **{f"request.{name}": value for name, value in _settings(call).items()},
+        "embeddings.dimension.count": _dimensions(call),
+        **{
+            f"request.{name}": value
+            for name, value in settings(call).items()
+            if content or name != "stop_sequences"
+        },
         **{f"usage.{name}": count for name, count in _counts(call).items()},
     }
     if content:
         named |= {
             "system_instructions": _json([_part(part) for part in call.system]),
             "input.messages": _json([_message(message) for message in call.input]),
-            "output.messages": _json([_message(message) for message in call.output]),
+            "output.messages": _json(
+                [
+                    {**_message(message), "finish_reason": _reason(call, n)}
+                    for n, message in enumerate(call.output)
+                ]
+            ),
             "tool.definitions": _json([_tool(tool) for tool in call.tools]),
         }
     return {f"gen_ai.{name}": value for name, value in named.items() if value is not None}
@@ -85,7 +97,15 @@ def _maker(api: str) -> str:
     return "gcp.gemini" if maker == "gemini" else maker
 
 
-def _settings(call: ModelCall) -> dict[str, Json]:
+def _dimensions(call: ModelCall) -> int | None:
+    """Return the length of the first vector, if it is on the wire as numbers."""
+    parts = call.output[0].parts if call.operation == "embeddings" and call.output else ()
+    vector = getattr(parts[0], "content", None) if parts else None
+    return len(vector) if isinstance(vector, list) else None
+
+
+def settings(call: ModelCall) -> dict[str, Json]:
+    """Return the settings that the conventions name."""
     known: dict[str, Json] = {}
     for name in _SETTINGS:
         value = call.parameters.get(name)
@@ -112,7 +132,14 @@ def _json(value: Json | Sequence[Json]) -> str | None:
     return compact(value) if value else None
 
 
-def _message(message: Message) -> Json:
+def _reason(call: ModelCall, n: int) -> str:
+    """Return why an answer ended; the conventions ask for a word where there is none, too."""
+    if n < len(call.finish_reasons):
+        return call.finish_reasons[n]
+    return "error" if call.error is not None else UNKNOWN_REASON
+
+
+def _message(message: Message) -> dict[str, Json]:
     written: dict[str, Json] = {
         "role": message.role,
         "parts": [_part(part) for part in message.parts],

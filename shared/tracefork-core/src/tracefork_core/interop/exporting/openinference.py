@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tracefork_core.interop.exporting import gen_ai
 from tracefork_core.providers.call import (
     BlobPart,
     Message,
@@ -24,7 +25,16 @@ from tracefork_core.providers.lenient import Json, compact
 
 KIND = "openinference.span.kind"
 
-_STEP_KINDS = {"agent": "AGENT", "crew": "AGENT", "retrieval": "RETRIEVER"}
+_STEP_KINDS = {
+    "agent": "AGENT",
+    "crew": "AGENT",
+    "evaluator": "EVALUATOR",
+    "guardrail": "GUARDRAIL",
+    "knowledge": "RETRIEVER",
+    "retrieval": "RETRIEVER",
+    "retriever": "RETRIEVER",
+    "tool": "TOOL",
+}
 _PROVIDERS = {
     "azure.ai.openai": "azure",
     "aws.bedrock": "aws",
@@ -43,6 +53,8 @@ def of_step(kind: str, name: str) -> dict[str, Json]:
     written: dict[str, Json] = {KIND: _STEP_KINDS.get(kind, "CHAIN")}
     if written[KIND] == "AGENT":
         written["agent.name"] = name
+    elif kind == "tool":
+        written["tool.name"] = name
     elif kind == "node":
         written["graph.node.id"] = name
     return written
@@ -60,11 +72,13 @@ def of_call(call: ModelCall, *, content: bool) -> dict[str, Json]:
         "llm.request.model_name": call.request_model,
         "llm.response.model_name": call.response_model,
         "llm.provider": provider,
-        "llm.invocation_parameters": compact(call.parameters) if call.parameters else None,
+        "llm.invocation_parameters": _parameters(call, content=content),
         "llm.finish_reason": next(iter(call.finish_reasons), None),
         **_counts(call),
     }
-    if content:
+    if content and is_embedding:
+        named |= dict(_embeddings(call))
+    elif content:
         system = (Message("system", call.system),) if call.system else ()
         named |= dict(_messages("llm.input_messages", (*system, *call.input)))
         named |= dict(_messages("llm.output_messages", call.output))
@@ -80,6 +94,26 @@ def of_call(call: ModelCall, *, content: bool) -> dict[str, Json]:
             named[f"llm.tools.{n}.tool.json_schema"] = compact(schema)
         named |= _values(_said(call.input[-1:]), _said(call.output))
     return {name: value for name, value in named.items() if value is not None}
+
+
+def _parameters(call: ModelCall, *, content: bool) -> str | None:
+    """Return the settings; without content those that are numbers, since others may say a lot."""
+    named = call.parameters if content else gen_ai.settings(call)
+    written = {
+        name: value for name, value in named.items() if content or isinstance(value, int | float)
+    }
+    return compact(written) if written else None
+
+
+def _embeddings(call: ModelCall) -> Iterator[tuple[str, Json]]:
+    """Yield each text with its vector, if that is on the wire as numbers."""
+    prefix = "embedding.embeddings"
+    for n, message in enumerate(call.input):
+        yield f"{prefix}.{n}.embedding.text", _said([message])
+    for n, message in enumerate(call.output):
+        vector = getattr(message.parts[0], "content", None) if message.parts else None
+        if isinstance(vector, list):
+            yield f"{prefix}.{n}.embedding.vector", vector
 
 
 def of_tool(use: ToolUse, *, content: bool) -> dict[str, Json]:

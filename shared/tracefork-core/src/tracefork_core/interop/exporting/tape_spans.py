@@ -6,7 +6,8 @@ same trace, and a collector that keeps a span by its id keeps it once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -23,7 +24,22 @@ from tracefork_core.providers.prices import price_of
 from tracefork_core.tape import Exchange, StepRecord, Tape
 from tracefork_core.tape.imported import UNKNOWN
 
-_AGENTS = ("agent", "crew", "run")
+_EXECUTE = "execute_tool"
+_OPERATIONS = {
+    "agent": "invoke_agent",
+    "crew": "invoke_agent",
+    "run": "invoke_agent",
+    "knowledge": "retrieval",
+    "retrieval": "retrieval",
+    "retriever": "retrieval",
+    "tool": _EXECUTE,
+}
+_NAME_OF = {"invoke_agent": "gen_ai.agent.name", _EXECUTE: "gen_ai.tool.name"}
+_CLASS = re.compile(r"([A-Za-z_][\w.]*)(?:[(:]|$)")
+"""The class of an error at the start of its words: `KeyError('x')`, `KeyError: x`."""
+_OTHER = "_OTHER"
+"""What the conventions call an error whose class is not known."""
+_STREAM = "application/x-ndjson"
 _SECOND = 1_000_000_000
 
 
@@ -57,7 +73,7 @@ def spans_of(tape: Tape, name: str, choice: Choice) -> Iterator[Span]:
         name: what the run is called.
         choice: what is exported.
     """
-    ids = _Ids(tape.digest)
+    ids = _Ids(tape.digest, tape.steps)
     blamed = _Blamed(choice)
     steps = tape.steps
     exchanges = tape.exchanges
@@ -81,10 +97,15 @@ def spans_of(tape: Tape, name: str, choice: Choice) -> Iterator[Span]:
             **blamed.of_run(),
         },
     )
+    calls = [_of_exchange(exchange, ids, choice) for exchange in exchanges]
+    tools = {
+        exchange.step
+        for exchange, span in zip(exchanges, calls, strict=True)
+        if span.name.startswith(f"{_EXECUTE} ")
+    }
     for step in steps:
-        yield _of_step(step, ids, tape.digest, choice)
-    for exchange in exchanges:
-        span = _of_exchange(exchange, ids, choice)
+        yield _of_step(step, ids, tape.digest, choice, tools)
+    for exchange, span in zip(exchanges, calls, strict=True):
         span.attributes |= {
             conventions.DIGEST: tape.digest,
             conventions.EXCHANGE: exchange.n,
@@ -97,35 +118,50 @@ def spans_of(tape: Tape, name: str, choice: Choice) -> Iterator[Span]:
 class _Ids:
     """The ids of the spans of one run."""
 
-    def __init__(self, digest: str) -> None:
+    def __init__(self, digest: str, steps: Iterable[StepRecord]) -> None:
         self._digest = digest
+        self._steps = {step.id for step in steps}
 
     def of(self, place: str) -> str:
         return sha256(f"{self._digest}/{place}".encode()).hexdigest()[:16]
 
     def around(self, step: str | None) -> str:
-        """Return the id of the span around what runs in a step."""
-        return self.of(f"step/{step}") if step is not None else self.of("run")
+        """Return the id of the span around what runs in a step, if that is on the tape."""
+        return self.of(f"step/{step}") if step in self._steps else self.of("run")
+
+    def of_steps(self, steps: Iterable[object]) -> list[str]:
+        """Return the ids of the steps that are on the tape."""
+        return [self.of(f"step/{step}") for step in steps if step in self._steps]
 
 
-def _of_step(step: StepRecord, ids: _Ids, digest: str, choice: Choice) -> Span:
-    is_agent = step.kind in _AGENTS
+def _of_step(
+    step: StepRecord, ids: _Ids, digest: str, choice: Choice, tools: set[str | None]
+) -> Span:
+    operation = _OPERATIONS.get(step.kind)
+    if operation == _EXECUTE and step.id in tools:
+        operation = None  # The call of the tool is a span of its own, inside this one.
     attributes: dict[str, Json] = {conventions.DIGEST: digest, conventions.STEP_KIND: step.kind}
-    if choice.gen_ai and (is_agent or step.kind == "retrieval"):
-        attributes["gen_ai.operation.name"] = "invoke_agent" if is_agent else "retrieval"
-        attributes |= {"gen_ai.agent.name": step.name} if is_agent else {}
+    if choice.gen_ai and operation is not None:
+        attributes["gen_ai.operation.name"] = operation
+        if name := _NAME_OF.get(operation):
+            attributes[name] = step.name
     if choice.openinference:
-        attributes |= openinference.of_step(step.kind, step.name)
+        is_around = step.kind == "tool" and step.id in tools
+        kind = "node" if is_around else step.kind
+        attributes |= openinference.of_step(kind, step.name)
+    if step.error:
+        error = _CLASS.match(step.error)
+        attributes["error.type"] = error[1] if error else _OTHER
     waited = step.detail.get(AFTER)
     return Span(
         id=ids.of(f"step/{step.id}"),
-        name=f"invoke_agent {step.name}" if is_agent else step.name,
+        name=f"{operation} {step.name}" if operation else step.name,
         parent=ids.around(step.parent),
         started=step.started,
         ended=step.ended or step.started,
-        error=step.error and (step.error if choice.content else step.error.partition(":")[0]),
+        error=step.error and (step.error if choice.content else str(attributes["error.type"])),
         attributes=attributes,
-        links=[ids.of(f"step/{each}") for each in waited] if isinstance(waited, list) else [],
+        links=ids.of_steps(waited) if isinstance(waited, list) else [],
     )
 
 
@@ -156,7 +192,7 @@ def _of_exchange(exchange: Exchange, ids: _Ids, choice: Choice) -> Span:
 def _name(exchange: Exchange, call: ModelCall | None, use: ToolUse | None) -> str:
     if call is not None:
         return f"{call.operation} {call.request_model or ''}".rstrip()
-    return f"execute_tool {use.name}" if use is not None else exchange.method
+    return f"{_EXECUTE} {use.name}" if use is not None else exchange.method
 
 
 def _of_call(exchange: Exchange, call: ModelCall, choice: Choice) -> dict[str, Json]:
@@ -215,8 +251,16 @@ def _own_tool(exchange: Exchange) -> ToolUse | None:
     if exchange.aside.seam != "tool":
         return None
     asked = parse(exchange.request_body) if exchange.has_bodies else None
-    answered = parse(exchange.response_body) if exchange.has_bodies else None
+    answered = _returned(exchange) if exchange.has_bodies else None
     return ToolUse(exchange.url.removeprefix("tool:"), asked, result=answered)
+
+
+def _returned(exchange: Exchange) -> Json:
+    """Return what a tool returned; of one that yields, the list of what it yielded."""
+    kinds = (value for name, value in exchange.response_headers if name.lower() == "content-type")
+    if next(kinds, "").startswith(_STREAM):
+        return [parse(line) for line in exchange.response_body.splitlines()]
+    return parse(exchange.response_body)
 
 
 def _problem(

@@ -115,6 +115,8 @@ _BEFORE_NAME = ("execute_tool ", "running tool: ", "tool ")
 def call_of(span: Span) -> ModelCall | ToolUse | None:
     """Return what a span asked a model or a tool for; None if it is a step around such spans."""
     operation = operation_of(span)
+    if span.text(conventions.STEP_KIND):  # A step of an exported tape, whose calls stand inside it.
+        return None
     if operation in _TOOLS or (operation not in _MODEL_CALLS and span.text(*_TOOL_NAME[:2])):
         return _tool_use(span)
     if operation in _MODEL_CALLS:
@@ -137,7 +139,8 @@ def step_of(span: Span) -> tuple[str, str]:
     if known is None and kind == "node" and span.parent is None:
         kind = "run"
     name = span.text("gen_ai.agent.name", "agent.name", "gen_ai.workflow.name", "graph.node.id")
-    return kind, (name if kind == "agent" else None) or span.name or kind
+    own = span.name.removeprefix(f"{operation_of(span)} ") if known else span.name
+    return kind, (name if kind == "agent" else None) or own or kind
 
 
 def _model_call(span: Span, operation: str) -> ModelCall:
