@@ -93,6 +93,9 @@ def test_reports_and_documents_say_the_grade(shell: Shell) -> None:
     assert shown["imported"]["grade"] == "unproven"
     assert shown["imported"]["lower"] == {"unproven": [0]}
     assert "replayable without proof of the request" in shell.tracefork("show", "new.tape").out
+    checked = shell.tracefork("verify", "--integrity", "new.tape")
+    assert checked.exit == 0
+    assert "imported from old.json (VCR cassette)" in checked.out
     assert shell.tracefork("diff", "new.tape", "new.tape").exit == 0
     page = shell.folder / "new.html"
     shell.tracefork("report", "new.tape", "-o", str(page))

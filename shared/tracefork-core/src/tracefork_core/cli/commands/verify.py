@@ -223,15 +223,23 @@ def _check(path: Path, *, as_json: bool) -> int:
 
     result = check_integrity(path)
     code = TapeError.exit_code if result.damage else 0
+    imported = None if result.damage or result.sealed else _imported(path)
     if as_json:
         document = {"command": "verify", "exit": code, "tape": str(path), **asdict(result)}
-        screen.say_json(document)
+        screen.say_json({**document, "imported": imported_document(imported)})
     else:
-        _print_integrity(tape_names.shown(path), result)
+        _print_integrity(tape_names.shown(path), result, imported)
     return code
 
 
-def _print_integrity(shown: str, result: Integrity) -> None:
+def _imported(path: Path) -> Imported | None:
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        return tape.imported
+
+
+def _print_integrity(shown: str, result: Integrity, imported: Imported | None) -> None:
     from rich.text import Text
 
     console = screen.stdout()
@@ -246,6 +254,8 @@ def _print_integrity(shown: str, result: Integrity) -> None:
         console.print(f"  {printable(damage.where)}: {printable(damage.what)}", soft_wrap=True)
     if result.digest and good:
         console.print(f"  digest {result.digest}", soft_wrap=True)
+    if imported is not None:
+        console.print(f"  {imported_words(imported)}", soft_wrap=True)
     if result.sealed:
         console.print(
             "  sealed: the file and its rows are as they were written. To check the content,"

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime
 from itertools import accumulate, pairwise
 from typing import Any
 
 from tracefork_core.exchange.contract import Headers
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.http_recording import MISSING, Answer, Body, Call, run_of
+from tracefork_core.interop.importing.span_values import nanoseconds
 from tracefork_core.interop.importing.websocket import Sent, with_messages
 from tracefork_core.providers.lenient import Json, items, mapping, mappings, text
 from tracefork_core.seams.websockets.messages import Message
@@ -145,11 +145,7 @@ def _headers(message: dict[str, Json]) -> Headers:
 
 
 def _started(entry: dict[str, Json]) -> int:
-    try:
-        moment = datetime.fromisoformat(str(entry.get("startedDateTime")))
-        return max(int(moment.timestamp() * 1_000_000), 0) * 1000
-    except (ValueError, OverflowError, OSError):
-        return 0
+    return max(nanoseconds(text(entry.get("startedDateTime"))) or 0, 0)
 
 
 def _times(entry: dict[str, Json]) -> list[float]:

@@ -14,12 +14,13 @@ import base64
 import binascii
 import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from tracefork_core.exchange.contract import Headers
 from tracefork_core.interop.importing.foreign_run import ForeignRun
 from tracefork_core.interop.importing.http_recording import MISSING, Answer, Body, Call, run_of
+from tracefork_core.interop.importing.span_values import nanoseconds
 
 NAME = "VCR cassette"
 _LISTS = ("interactions", "http_interactions")
@@ -158,12 +159,5 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _nanoseconds(moment: object) -> int:
-    if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment)
-        except ValueError:
-            return 0
-    if not isinstance(moment, datetime):
-        return 0
-    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return max(int(aware.timestamp() * 1_000_000), 0) * 1000
+    written = moment.isoformat() if isinstance(moment, datetime) else moment
+    return max(nanoseconds(written) or 0, 0) if isinstance(written, str) else 0
