@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -79,14 +80,29 @@ def test_a_fork_refuses_a_prompt_unless_it_may_write(
     assert len(server.requests) == before
 
 
+@pytest.mark.parametrize(
+    "change", [{"prompt": "@say changed"}, {"values": {"/message/content": "@say changed"}}]
+)
 def test_a_fork_can_change_a_prompt(
-    tape: Path, run: Any, prompts: Any, server: ProviderServer
+    tape: Path, run: Any, prompts: Any, server: ProviderServer, change: Any
 ) -> None:
     """The model gets the changed one."""
-    edit = tracefork.Edit(values={"/message/content": "@say changed"})
+    edit = tracefork.Edit(**change)
     with tracefork.fork(tape, prompts[2], replace=edit, writes="allow"):
         assert run() == ["done", "second", "changed"]
     assert b"@say changed" in server.requests[-1].body
+
+
+@pytest.mark.parametrize(
+    "change", [tracefork.Edit(model="claude-haiku-4-5"), tracefork.Fail(status=500)]
+)
+def test_a_fork_refuses_a_change_that_claude_code_cannot_make(
+    tape: Path, run: Any, prompts: Any, change: Any
+) -> None:
+    """The error says what a fork can change."""
+    with pytest.raises(tracefork.UsageError, match=r"--prompt TEXT|--text"):
+        with tracefork.fork(tape, prompts[1], replace=change, writes="allow"):
+            run()
 
 
 def test_a_fork_can_give_another_answer(
@@ -124,6 +140,14 @@ def test_a_fork_within_a_turn_is_refused(tape: Path, options: Options, talk: Tal
         with tracefork.fork(tape, at, writes="allow"):
             talk(options(can_use_tool=may), BASH)
     assert asked == ["Bash"]
+
+
+def test_a_fork_needs_the_session_on_disk(tape: Path, run: Any, prompts: Any, home: Path) -> None:
+    """Claude Code ends at once, because it does not have the conversation."""
+    shutil.rmtree(home / "projects")
+    with pytest.raises(tracefork.UsageError, match="cannot resume the recorded session"):
+        with tracefork.fork(tape, prompts[1], writes="allow"):
+            run()
 
 
 def test_show_reads_a_prompt_as_a_call_of_a_model(tape: Path, prompts: Any) -> None:

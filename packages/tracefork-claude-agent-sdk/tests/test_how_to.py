@@ -1,4 +1,4 @@
-"""The README works as written."""
+"""The guide and the README work as written."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import Any
 
 import claude_agent_sdk
 import pytest
-from docs.pages import blocks
+from docs.pages import blocks, follow
 
 import tracefork_core as tracefork
+
+
+@pytest.mark.many_processes
+def test_the_guide_works_as_written(tmp_path: Path) -> None:
+    """The desk is recorded, replayed and forked, each in a process of its own."""
+    follow("docs/how-to/replay-a-claude-agent.md", tmp_path)
+    assert (tmp_path / "hotel_desk" / "bookings.txt").read_text() == "room 12\nroom 14\n"
 
 
 def test_the_example_of_the_readme_works(

@@ -47,6 +47,34 @@ def test_a_tool_of_claude_code_does_not_run_again(
     assert [text.split()[0] for text in texts] == ["done", "and"]
 
 
+def test_a_replay_does_not_write_the_files_of_a_tool(
+    tape: Path, options: Options, talk: Talk, home: Path
+) -> None:
+    """Code of the agent that reads them finds what is there now."""
+    with tracefork.record(tape):
+        talk(options(allowed_tools=["Bash"]), BASH)
+    (home / "ran.txt").unlink()
+    with tracefork.replay(tape):
+        talk(options(allowed_tools=["Bash"]), BASH)
+    assert not (home / "ran.txt").exists()
+
+
+def test_a_missing_program_is_missing_in_a_replay(tape: Path, options: Options, talk: Talk) -> None:
+    """The error is that of the SDK, although the program is there now."""
+    with tracefork.record(tape), pytest.raises(CLINotFoundError, match=NOWHERE):
+        talk(options(cli_path=NOWHERE), "@say hi")
+    with tracefork.replay(tape), pytest.raises(CLINotFoundError, match=NOWHERE):
+        talk(options(), "@say hi")
+
+
+def test_a_failed_turn_fails_again(twice: Any, options: Options, talk: Talk) -> None:
+    """The provider refuses, and Claude Code reports it."""
+    recorded, again = twice(lambda: talk(options(), "@fail 400 50"))
+    assert again == recorded
+    assert again[-1].is_error
+    assert "400" in again[-1].result
+
+
 def test_without_a_session_the_program_is_needed(options: Options, talk: Talk) -> None:
     """The control of the test above."""
     with pytest.raises(CLINotFoundError):

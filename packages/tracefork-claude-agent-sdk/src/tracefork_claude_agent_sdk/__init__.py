@@ -10,9 +10,10 @@ the tape: Claude Code does not start, so its tools do not run again.
 Names are loaded when they are first used: importing this package imports no framework.
 
 Layout: `instrument` replaces methods of the SDK while a session is open, `connection` is the state
-of one connection, `lines` reads and builds the JSON lines, `process` starts Claude Code when a call
-is live, `steps` makes steps of what Claude Code reports, `tools` records the tools that run in the
-agent's process, `failures` are errors of the SDK, and `formats` says how exchanges read.
+of one connection, `pending` an exchange while it lasts, `lines` reads and builds the JSON lines,
+`process` starts Claude Code when a call is live, `steps` makes steps of what Claude Code reports,
+`tools` records the tools that run in the agent's process, `failures` are errors of the SDK, and
+`formats` says how exchanges read.
 """
 
 from __future__ import annotations

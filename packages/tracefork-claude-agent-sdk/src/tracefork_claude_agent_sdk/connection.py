@@ -17,12 +17,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from tracefork_claude_agent_sdk import lines
 from tracefork_claude_agent_sdk.failures import exception_of, failure_of
 from tracefork_claude_agent_sdk.lines import Line
+from tracefork_claude_agent_sdk.pending import Pending
 from tracefork_claude_agent_sdk.process import ClaudeCode, environments_of, options_of
 from tracefork_claude_agent_sdk.steps import Steps, is_within_turn
 from tracefork_core import TraceforkError, UsageError
@@ -45,35 +45,6 @@ _WITHIN_TURN = (
 )
 
 
-@dataclass(slots=True, eq=False)
-class _Open:
-    """An exchange that Claude Code has not answered completely."""
-
-    request_id: str | None
-    live: Live
-    has_head: bool = False
-    is_over: bool = False
-
-    async def hear(self, line: Line) -> None:
-        if not self.has_head:
-            await self.live.quiet()
-            self.live.head(lines.LINES)
-            self.has_head = True
-        await self.live.quiet()
-        self.live.chunk(lines.stored(line))
-        self.is_over = self.is_over or line.get("type") == "result"
-
-    async def end(self, failure: Failure | None = None) -> None:
-        await self.live.quiet()
-        if failure is not None:
-            self.live.fail(failure)
-            return
-        if not self.has_head:
-            self.live.head(lines.LINES)
-            await self.live.quiet()
-        self.live.end()
-
-
 class Connection:
     """What the SDK sends and gets on one transport, under one session."""
 
@@ -84,8 +55,8 @@ class Connection:
         self._transport = transport
         self.program = program
         self._inbox: asyncio.Queue[Any] = asyncio.Queue()
-        self._channels: list[_Open] = []
-        self._requests: dict[str, _Open] = {}
+        self._channels: list[Pending] = []
+        self._requests: dict[str, Pending] = {}
         self._asked: dict[str, Line] = {}
         self._settings: list[Line] = []
         self._repeated: dict[str, asyncio.Future[None]] = {}
@@ -144,7 +115,7 @@ class Connection:
     async def _ask(self, line: Line, method: str, answer: Live) -> None:
         if answer.sends is not None:
             line = {**line, **json.loads(answer.sends.body)}
-        asked = _Open(line.get("request_id"), answer)
+        asked = Pending(line.get("request_id"), answer)
         try:
             # Claude Code asks for hooks and tools while it starts: that belongs to this exchange.
             if method in (lines.PROMPT, lines.INITIALIZE):
@@ -190,7 +161,7 @@ class Connection:
         with crossing_seam():
             self._begin(self._deliver(line.get("request_id"), answer))
 
-    async def _open_channel(self, asked: _Open) -> None:
+    async def _open_channel(self, asked: Pending) -> None:
         """Let the lines that answer no request belong to this exchange, once it is its turn."""
         self._channels.append(asked)
         while len(self._channels) > 1 and (self._channels[0].is_over or self._is_first_prompt()):
@@ -201,7 +172,7 @@ class Connection:
         first = self._channels[0]
         return first.request_id is not None and first.request_id not in self._requests
 
-    def _forget(self, asked: _Open) -> None:
+    def _forget(self, asked: Pending) -> None:
         if asked in self._channels:
             self._channels.remove(asked)
         self._requests.pop(asked.request_id or "", None)
@@ -233,7 +204,7 @@ class Connection:
                 raise UsageError(
                     "tracefork: Claude Code cannot continue from an answer that it did not give. "
                     "Nothing was sent. Replace the answer of the last turn, or change its prompt: "
-                    "--set /message/content=TEXT."
+                    "--prompt TEXT."
                 )
             await self.program.start(self._last if self._settings else None)
             with crossing_seam():
@@ -241,8 +212,15 @@ class Connection:
             for number, line in enumerate(self._settings):
                 private = f"tracefork_{number}"
                 answered = self._repeated[private] = asyncio.get_running_loop().create_future()
-                await self.program.write({**line, "request_id": private})
-                await answered
+                try:
+                    await self.program.write({**line, "request_id": private})
+                    await answered
+                except Exception as error:
+                    raise UsageError(
+                        f"tracefork: Claude Code cannot resume the recorded session: {error} It "
+                        "looks for the session on this machine. Fork where the run was recorded, "
+                        "or at its first prompt."
+                    ) from error
 
     async def _feed(self) -> None:
         """Record and deliver what Claude Code sends, until it ends."""

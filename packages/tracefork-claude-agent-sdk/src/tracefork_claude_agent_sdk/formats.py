@@ -100,21 +100,25 @@ class ClaudeCodeFormat:
         return Answer(200, (NDJSON,), chunks)
 
     def reword(self, asked: Asked, changes: Mapping[str, object]) -> tuple[str, bytes]:
-        """Return a prompt with other values.
+        """Return a prompt with another text, or with other values.
 
         Raises:
-            UsageError: a change is not a value, or there is no such place.
+            UsageError: something else is changed, or there is no such place.
         """
         values = changes.get("values")
-        body = lenient.parse(asked.body)
-        if set(changes) != {"values"} or not isinstance(values, Mapping):
+        given = dict(values) if isinstance(values, Mapping) else {}
+        if "prompt" in changes:
+            given["/message/content"] = changes["prompt"]
+        if changes.keys() - {"prompt", "values"}:
             raise UsageError(
-                "tracefork: only the values of a prompt of Claude Code can be changed. Pass "
-                "--set /message/content=TEXT (Edit(values={'/message/content': 'TEXT'}))."
+                "tracefork: a fork can only change the text of a prompt of Claude Code. Pass "
+                "--prompt TEXT (Edit(prompt='TEXT')), or change the options of the agent and "
+                "record it again."
             )
+        body = lenient.parse(asked.body)
         if not isinstance(body, dict):
             raise UsageError("tracefork: the recorded prompt of Claude Code is no JSON object.")
-        set_values(body, values)
+        set_values(body, given)
         return asked.url, dumped(body)
 
     def status_of(self, error: str) -> int | None:
