@@ -62,14 +62,13 @@ def model() -> Iterator[Model]:
 
 
 def ask(socket: Any, message: dict[str, Any]) -> str:
-    """Send a question, and return what the model says, or what kind of answer there is."""
+    """Send a question, and return what the model says. Nothing else may come before that."""
     socket.send(json.dumps({"type": "response.create", **message}))
-    while True:
+    event = json.loads(socket.recv())
+    assert event["type"] == "response.created"
+    while event["type"] not in ("response.done", "response.completed"):
         event = json.loads(socket.recv())
-        if event["type"] == "error":
-            return str(event["error"]["message"])
-        if event["type"] in ("response.done", "response.completed"):
-            return str(event["response"]["output"][0]["content"][0]["text"])
+    return str(event["response"]["output"][0]["content"][0]["text"])
 
 
 def responses(model: Model) -> list[str]:

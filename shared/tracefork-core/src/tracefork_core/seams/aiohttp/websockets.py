@@ -18,7 +18,7 @@ from tracefork_core.exchange.current import is_crossing_seam, session_of_request
 from tracefork_core.patching.patch import Patches
 from tracefork_core.seams.aiohttp.failures import Failures
 from tracefork_core.seams.websockets.messages import Message, close_message
-from tracefork_core.seams.websockets.socket import Connection, Socket
+from tracefork_core.seams.websockets.socket import Connection, Socket, under_session, unopened
 from tracefork_core.seams.websockets.waiting import OnLoop
 
 _CUT = 1006
@@ -253,13 +253,8 @@ def _replayed(lib: ModuleType, head: Head, socket: Socket, options: Any) -> Any:
 
 
 def _socket(websocket: Any) -> Socket | None:
-    """Return the socket of a websocket whose session is open."""
-    socket: Socket | None = getattr(websocket, "tracefork", None)
-    if socket is None or is_crossing_seam() or not socket.session.active:
-        return None
-    return socket
+    return under_session(getattr(websocket, "tracefork", None))
 
 
 def _is_unopened(websocket: Any) -> bool:
-    socket: Socket | None = getattr(websocket, "tracefork", None)
-    return socket is not None and socket.connection is None
+    return unopened(getattr(websocket, "tracefork", None)) is not None

@@ -15,13 +15,19 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from tracefork_core.exchange.contract import Failure, Head, Session
-from tracefork_core.exchange.current import crossing_seam, is_crossing_seam
+from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.patching.instrument import Undo
 from tracefork_core.patching.patch import Patches
 from tracefork_core.seams.failures import builtin_of
 from tracefork_core.seams.httpx.family import Family
 from tracefork_core.seams.websockets.messages import Message, close_message
-from tracefork_core.seams.websockets.socket import SWITCHING, Connection, Socket
+from tracefork_core.seams.websockets.socket import (
+    SWITCHING,
+    Connection,
+    Socket,
+    under_session,
+    unopened,
+)
 from tracefork_core.seams.websockets.waiting import InThread, OnLoop, run
 
 _SOCKET = "tracefork"
@@ -356,16 +362,11 @@ def _received(api: Any, message: Message) -> Any:
 
 
 def _socket(websocket: Any) -> Socket | None:
-    """Return the socket of a session of httpx2 while the session of tracefork is open."""
-    socket = _of(websocket)
-    if socket is None or is_crossing_seam() or not socket.session.active:
-        return None
-    return socket
+    return under_session(_of(websocket))
 
 
 def _unopened(websocket: Any) -> Socket | None:
-    socket = _of(websocket)
-    return socket if socket is not None and socket.connection is None else None
+    return unopened(_of(websocket))
 
 
 def _of(websocket: Any) -> Socket | None:

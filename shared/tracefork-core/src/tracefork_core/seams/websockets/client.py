@@ -29,7 +29,7 @@ from tracefork_core.seams.websockets.connections import (
     replayed,
 )
 from tracefork_core.seams.websockets.family import Family
-from tracefork_core.seams.websockets.socket import Socket
+from tracefork_core.seams.websockets.socket import Socket, under_session, unopened
 from tracefork_core.seams.websockets.waiting import InThread, OnLoop, run
 
 
@@ -165,17 +165,11 @@ def _joined(fragments: list[Any]) -> Any:
 
 
 def _socket(connection: Any) -> Socket | None:
-    """Return the socket of a connection whose session is open."""
-    socket: Socket | None = getattr(connection, "tracefork", None)
-    if socket is None or is_crossing_seam() or not socket.session.active:
-        return None
-    return socket
+    return under_session(getattr(connection, "tracefork", None))
 
 
 def _unopened(connection: Any) -> Socket | None:
-    """Return the socket of a connection that was never opened."""
-    socket: Socket | None = getattr(connection, "tracefork", None)
-    return socket if socket is not None and socket.connection is None else None
+    return unopened(getattr(connection, "tracefork", None))
 
 
 def instrument_sync(lib: ModuleType) -> Undo:

@@ -23,7 +23,7 @@ from typing import Protocol
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import SEND, Failure, Head, Headers, Live, Recorded, Request
 from tracefork_core.exchange.contract import Session as Contract
-from tracefork_core.exchange.current import crossing_seam
+from tracefork_core.exchange.current import crossing_seam, is_crossing_seam
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.httpx.streams import GIVEN_UP
 from tracefork_core.seams.websockets.messages import Decoder, Message, encoded
@@ -308,6 +308,18 @@ class Socket:
         """Wait until the agent or the server has closed it, or the connection was cut."""
         while not (self._is_over or self.closed is not None or self._failure is not None):
             await self._waiting.change(self._waiting.changes)
+
+
+def under_session(socket: Socket | None) -> Socket | None:
+    """Return a socket whose session decides about what happens here; None for a live call of it."""
+    if socket is None or is_crossing_seam() or not socket.session.active:
+        return None
+    return socket
+
+
+def unopened(socket: Socket | None) -> Socket | None:
+    """Return a socket that has no connection, because the tape answers."""
+    return socket if socket is not None and socket.connection is None else None
 
 
 def _error_message(head: Head, body: bytes) -> Message:
