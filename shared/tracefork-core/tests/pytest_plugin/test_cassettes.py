@@ -85,6 +85,16 @@ def test_marked_tests_are_answered_from_their_cassettes(taped: Suite) -> None:
     ]
 
 
+@pytest.mark.parametrize("mode", ["rewrite", "new", "rerun"])
+def test_a_cassette_is_replayed_in_every_mode(taped: Suite, mode: str) -> None:
+    """A cassette is never written to, so nothing is asked live for one."""
+    before, kept = taped.asked, (taped.folder / FOLDER / "test_first.yaml").read_bytes()
+    taped.edit('test_first():\n    assert ask("Hello?")', 'test_first():\n    assert ask("Bye?")')
+    assert taped.here("--tape-import", f"--tape-mode={mode}").failed == {"test_first"}
+    assert taped.asked == before
+    assert (taped.folder / FOLDER / "test_first.yaml").read_bytes() == kept
+
+
 def test_without_the_option_the_mark_is_not_read(taped: Suite) -> None:
     """Suites of pytest-recording are its own."""
     result = taped.here("-W", "ignore::pytest.PytestUnknownMarkWarning")

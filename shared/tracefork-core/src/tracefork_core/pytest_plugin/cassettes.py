@@ -8,6 +8,7 @@ The replay is stricter than vcrpy, which compares the method and the URL.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from hashlib import md5
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ import pytest
 
 from tracefork_core.interop.importing import document, vcr
 from tracefork_core.interop.importing.recording import write
+from tracefork_core.pytest_plugin.taped import Taped
 from tracefork_core.run.record import record
+from tracefork_core.run.scope import Scope
 from tracefork_core.tape import Tape
 from tracefork_core.tape.imported import GRADES
 
@@ -29,6 +32,13 @@ _FORBIDDEN = str.maketrans(dict.fromkeys("<>?%*:|\"'/\\", "-"))
 _LONGEST = 255
 _DISABLED = ("disable_recording", "disable_vcr")
 """Options of pytest-recording and of pytest-vcr that keep vcrpy out of a test."""
+
+
+class CassetteTape(Taped):
+    """The tape of a test with cassettes: replayed in every mode, because nothing is recorded."""
+
+    def _chosen(self, stack: ExitStack) -> Scope[Any]:
+        return self._replay()
 
 
 def disable_vcrpy(config: pytest.Config) -> None:

@@ -167,14 +167,14 @@ class Running:
     def _of_cassettes(self, item: pytest.Item) -> Taped:
         """Return the tape of a test with the mark `vcr`. Fixtures that name it have no tape."""
         __tracebackhide__ = True
-        from tracefork_core.pytest_plugin.cassettes import tape_of_cassettes
+        from tracefork_core.pytest_plugin.cassettes import CassetteTape, tape_of_cassettes
 
         self._opening.add(item)
         try:
             path, options = tape_of_cassettes(item, self.outcome)
         finally:
             self._opening.discard(item)
-        return Taped(path, "none", options, self.outcome)
+        return CassetteTape(path, "none", options, self.outcome)
 
     def _begin(self, item: pytest.Item, taped: Taped) -> Taped:
         __tracebackhide__ = True
