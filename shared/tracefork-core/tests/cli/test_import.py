@@ -93,6 +93,8 @@ def test_reports_and_documents_say_the_grade(shell: Shell) -> None:
     assert shown["imported"]["grade"] == "unproven"
     assert shown["imported"]["lower"] == {"unproven": [0]}
     assert "replayable without proof of the request" in shell.tracefork("show", "new.tape").out
+    assert shell.tracefork("show", "new.tape", "0", "--json").document["grade"] == "unproven"
+    assert "imported     replayable without proof" in shell.tracefork("show", "new.tape", "0").out
     checked = shell.tracefork("verify", "--integrity", "new.tape")
     assert checked.exit == 0
     assert "imported from old.json (VCR cassette)" in checked.out

@@ -69,6 +69,11 @@ class Imported(msgspec.Struct, frozen=True, omit_defaults=True):
     unknown_bodies: list[int] = []
     blamed: Blamed | None = None
 
+    def grade_of(self, n: int) -> Grade:
+        """Return the grade of one exchange."""
+        found = (grade for grade in GRADES if n in self.lower.get(grade, ()))
+        return next(found, "proven")
+
     @property
     def not_proven(self) -> list[str]:
         """What a replay does not prove about the requests, in words."""

@@ -18,6 +18,7 @@ from tracefork_core.providers import ModelCall, is_bounded, model_call
 from tracefork_core.providers.prices import price_of
 from tracefork_core.run.untaped import untaped_calls
 from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.imported import GRADES, Grade
 from tracefork_core.unpacking import decompress
 
 if TYPE_CHECKING:
@@ -42,7 +43,11 @@ def print_page(
     head = f"exchange {exchange.n} of {len(tape.exchanges)} · {shown}"
     console.print(printable(head), style=screen.STRONG)
     console.print(f"  {printable(f'{exchange.method} {exchange.url}')}", soft_wrap=True)
-    for label, value in (*_facts(exchange, call), *_joined(tape, exchange)):
+    for label, value in (
+        *_facts(exchange, call),
+        *_joined(tape, exchange),
+        *_graded(tape, exchange),
+    ):
         _line(console, label, value)
     if untaped := _untaped(tape, exchange):
         _line(console, "not taped", f"{', '.join(untaped)}: ran in your process, not on the tape")
@@ -81,7 +86,20 @@ def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
         **{f"{label}_body": _value(_plain(body, headers)) for label, body, headers in bodies},
         "call": asdict(call) if call else None,
         "untaped": _untaped(tape, exchange),
+        "grade": _grade(tape, exchange),
     }
+
+
+def _grade(tape: Tape, exchange: Exchange) -> Grade | None:
+    """Return how much of an exchange its file held, if it was imported."""
+    imported, origin = tape.imported, tape.origin
+    is_own = origin is not None and exchange.n >= origin.at
+    return None if imported is None or is_own else imported.grade_of(exchange.n)
+
+
+def _graded(tape: Tape, exchange: Exchange) -> Iterable[tuple[str, str]]:
+    if (grade := _grade(tape, exchange)) is not None:
+        yield "imported", GRADES[grade]
 
 
 def _untaped(tape: Tape, exchange: Exchange) -> list[str]:
