@@ -79,6 +79,18 @@ def test_replay_without_a_command_runs_the_recorded_one(shell: Shell) -> None:
     assert (replayed.exit, replayed.out) == (0, recorded.out), replayed.err
 
 
+def test_other_commands_know_the_proxied_command(shell: Shell, provider: ProviderServer) -> None:
+    """A tape of the proxy is proven, run again and forked by its name alone."""
+    recorded = shell.tracefork("proxy", "record", "run.tape", *curl())
+    verified = shell.tracefork("verify", "run.tape")
+    again = shell.tracefork("rerun", "run.tape")
+    assert (verified.exit, again.exit, again.out) == (0, 0, recorded.out), verified.err + again.err
+    assert len(provider.requests) == 1
+    forked = shell.tracefork("fork", "run.tape", "--at", "0", "--text", "other")
+    assert forked.exit == 0, forked.err
+    assert json.loads(forked.out)["choices"][0]["message"]["content"] == "other"
+
+
 @pytest.mark.parametrize("status", [0, 7])
 def test_the_exit_status_is_that_of_the_command(shell: Shell, status: int) -> None:
     """A recording exits with it; a replay that ends the same way exits with 0."""

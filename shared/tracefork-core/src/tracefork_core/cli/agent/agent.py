@@ -86,8 +86,11 @@ class Agent:
 
     def command(self, verb: str, tape: str) -> str:
         """Return the command line that runs this agent with a tape: `tracefork replay TAPE …`."""
-        proxy = "proxy " if self.form == "proxied" else ""
-        return f"tracefork {proxy}{verb} {shlex.quote(tape)} {self.words}".rstrip()
+        return shlex.join(["tracefork", *self.verb(verb), tape, *self.argv])
+
+    def verb(self, verb: str) -> list[str]:
+        """Return the words of a command for this agent: `replay`, or `proxy replay`."""
+        return ["proxy", verb] if self.form == "proxied" else [verb]
 
     def prepare(self) -> None:
         """Set `sys.argv` and `sys.path` as Python would, and check that the target exists.

@@ -138,7 +138,7 @@ class _Runs:
         tape = self.place / f"{name}.tape"
         words = ["record", "--json", "--boundary=note", f"-o{tape}", *self.tools]
         if self.agent.form == "proxied":
-            words = ["proxy", "record", "--json", str(tape)]
+            words = [*self.agent.verb("record"), "--json", str(tape)]
         run = self._run(words, hash_seed.drawn(), stdin)
         if "digest" not in run.document:
             code = run.process.exit or ReplayError.exit_code
@@ -148,10 +148,8 @@ class _Runs:
 
     def replay(self, tape: Path, seed: str | None) -> _Done:
         """Replay the agent as `tracefork replay` does."""
-        words = ["replay", "--json", "--boundary=note", str(tape)]
-        if self.agent.form == "proxied":
-            words = ["proxy", "replay", "--json", str(tape)]
-        return self._run(words, seed)
+        noting = [] if self.agent.form == "proxied" else ["--boundary=note"]
+        return self._run([*self.agent.verb("replay"), "--json", *noting, str(tape)], seed)
 
     def _run(self, words: Sequence[str], seed: str | None, stdin: bytes | None = b"") -> _Done:
         from tracefork_core.cli.calibrate.calibrate_worker import Notes

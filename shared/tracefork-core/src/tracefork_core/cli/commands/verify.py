@@ -127,8 +127,8 @@ def _replay(
     switches: Sequence[str],
     environment: Mapping[str, str],
 ) -> child_python.Done:
-    command = ["tracefork_core.cli.main", "replay", "--json", *switches, str(path), *agent.argv]
-    return child_python.run(command, folder, environment)
+    words = [*agent.verb("replay"), "--json", *switches, str(path), *agent.argv]
+    return child_python.run(["tracefork_core.cli.main", *words], folder, environment)
 
 
 def _document(tape: _Tape, replays: Sequence[child_python.Done], code: int) -> dict[str, object]:
