@@ -25,6 +25,11 @@ def test_a_program_of_any_language_is_recorded_as_the_guide_says(tmp_path: Path)
     follow("docs/how-to/record-any-language.md", tmp_path)
 
 
+def test_a_websocket_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
+    """It replays, and a fork with another first answer asks the second question live."""
+    follow("docs/how-to/record-a-websocket.md", tmp_path)
+
+
 def test_a_race_is_found_as_the_guide_says(tmp_path: Path) -> None:
     """Another order of answers changes the outcome, and once mended none does; fewer are tried."""
     follow(
