@@ -6,10 +6,13 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import pytest
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.trace import StatusCode
 
 from tracefork_core import DivergenceError, Tape, fork, observe, record, replay
@@ -165,6 +168,27 @@ def test_a_digest_is_the_same_with_and_without_reports(
         assert replayed.digest == read.digest
         assert len(read.exchanges) == len(other.exchanges) == 2
     assert len(again.spans) == 1
+
+
+@pytest.mark.parametrize("scope", ["context", "process"])
+def test_a_report_is_on_no_tape_of_a_session_around_it(
+    tape: Path, provider: ProviderServer, scope: Literal["context", "process"]
+) -> None:
+    """What the agent exports there itself is."""
+    url = f"{provider.url}/v1/traces"
+    tracing = TracerProvider()
+    tracing.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(url)))
+    observe(tracer_provider=tracing)
+    with record(tape.with_name("outer.tape"), scope=scope):
+        with record(tape):
+            ask(provider.url)
+        with tracing.get_tracer("agent").start_as_current_span("own"):
+            pass
+    observe()
+    sent = [request.path for request in provider.requests]
+    assert sent.count("/v1/traces") == 3
+    with Tape.open(tape.with_name("outer.tape")) as outer:
+        assert [exchange.url for exchange in outer.exchanges] == [url]
 
 
 class Broken:
