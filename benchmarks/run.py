@@ -45,6 +45,7 @@ MEASUREMENTS = (
     "comparing",
     "viewing",
     "gate",
+    "observing",
     "terminal_view",
     "reporting",
     "checkpoints",
