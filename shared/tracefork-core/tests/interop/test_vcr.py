@@ -108,6 +108,14 @@ def test_a_response_without_its_body_is_not_replayable() -> None:
     assert run_of(without).grade == "structure"
 
 
+def test_a_response_without_a_status_is_not_replayable() -> None:
+    """No status is made up for it."""
+    without = interaction()
+    without["response"]["status"] = {"message": "OK"}
+    run = run_of(without)
+    assert (run.grade, run.exchanges[0].head) == ("structure", None)
+
+
 def test_a_response_that_was_cut_off_is_not_replayable() -> None:
     """A stream of gzip says where it ends."""
     packed = gzip.compress(ANSWERED.encode())[:-12]

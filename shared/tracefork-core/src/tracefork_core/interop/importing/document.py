@@ -24,8 +24,8 @@ def load(path: Path, content: bytes) -> object:
     """Return the document in a file; for JSON lines, the list of them.
 
     Raises:
-        UsageError: the file is none of these, is too large, or nests too deeply; or it is YAML and
-            the extra `import` is not installed.
+        UsageError: the file is in none of these formats, is too large, or nests too deeply; or it
+            is YAML and the extra `import` is not installed.
     """
     if len(content) > LARGEST:
         raise UsageError(

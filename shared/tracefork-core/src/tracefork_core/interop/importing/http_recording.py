@@ -29,7 +29,7 @@ SEAM = "import"
 _NO_BODY = ("GET", "HEAD", "OPTIONS", "DELETE", "TRACE")
 _NO_CONTENT = (204, 205, 304)
 
-Kept = Literal["bytes", "whole", "values", "decoded", "changed", "missing"]
+Kept = Literal["bytes", "whole", "values", "changed", "missing"]
 
 
 class Body(NamedTuple):
@@ -38,7 +38,6 @@ class Body(NamedTuple):
     bytes    the bytes; whether they were changed, its length in the headers shows
     whole    the bytes, as they were sent
     values   the values of its JSON: `data` is written from them
-    decoded  the bytes after a coding was removed, if there was one
     changed  other bytes than were sent
     missing  nothing
     """
@@ -181,7 +180,7 @@ def _grade_of_answer(method: str, answer: Answer, found: _Findings) -> tuple[Gra
     if coding is not None and coding.lower() != "identity":
         if not body.data:
             return "proven", headers
-        if body.kept == "decoded" or not _is_coded(body.data, coding):
+        if not _is_coded(body.data, coding):
             found.missing["The response body of {} was decoded before it was kept"] += 1
             return "unproven", _described(headers, body.data)
         if not _is_whole(body.data, coding):

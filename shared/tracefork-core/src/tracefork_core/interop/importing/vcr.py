@@ -60,13 +60,15 @@ def _call(interaction: dict[str, Any]) -> Call:
     )
 
 
-def _answer(response: dict[str, Any]) -> Answer:
+def _answer(response: dict[str, Any]) -> Answer | None:
     status = response.get("status")
     named = _mapping(status)
     code = named.get("code", status if not named else None) or response.get("status_code")
+    if not isinstance(code, int) or not 100 <= code <= 999:
+        return None
     version = response.get("http_version") or response.get("protocol")
     return Answer(
-        status=code if isinstance(code, int) and 100 <= code <= 999 else 200,
+        status=code,
         reason=str(named.get("message") or ""),
         headers=_headers(response.get("headers")),
         body=_body(response, absent=MISSING),
