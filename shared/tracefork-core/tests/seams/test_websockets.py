@@ -169,3 +169,21 @@ async def test_a_connection_of_a_task_that_was_open_before_stays_live(tape: Path
                 await socket.wait_closed()
     with Tape.open(tape) as recorded:
         assert len(recorded.exchanges) == 0
+
+
+def test_a_secret_in_messages_is_not_on_the_tape(
+    tape: Path, talker: Talker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in what the agent sends nor in what comes back; the agent sees it live."""
+    secret = "sk-proj-0123456789abcdefghijklmnop"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    with websocket_server(answers) as url, record(tape):
+        assert talker(url, [1, f"key {secret}", 2])[1] == f"heard key {secret}"
+    assert secret.encode() not in tape.read_bytes()
+    with Tape.open(tape) as recorded:
+        exchange = recorded.exchanges[1]
+        for body in (exchange.request_body, exchange.response_body):
+            assert secret.encode() not in body
+            assert b"key " in body
+    with replay(tape):
+        talker(url, [1, f"key {secret}", 2])
