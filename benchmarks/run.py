@@ -35,6 +35,7 @@ MEASUREMENTS = (
     "record_overhead",
     "bedrock_overhead",
     "service",
+    "proxying",
     "replay_rate",
     "ambient",
     "fan_out",
