@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from typing import Any
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
@@ -110,3 +114,74 @@ def test_what_cannot_be_done_is_refused(taped: Shell, words: list[str], expected
     assert done.exit in (2, 5)
     assert expected in done.err
     assert not (taped.folder / "a.json").exists()
+
+
+WAITING_AGENT = """\
+import os
+import time
+from pathlib import Path
+
+import httpx2
+
+for word in ("one", "two"):
+    httpx2.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
+    while not Path(word).exists():
+        time.sleep(0.01)
+"""
+
+
+def names_in(requests: list[ExportTraceServiceRequest]) -> list[str]:
+    """Return the names of the spans in requests."""
+    return [
+        span.name
+        for request in requests
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_spans_are_sent_while_the_run_is_recorded(shell: Shell, collector: Collector) -> None:
+    """The first request is there while the agent waits; each span is sent once, the run's last."""
+    shell.write("agent.py", WAITING_AGENT)
+    tape = shell.folder / "run.tape"
+    record = [sys.executable, "-m", "tracefork_core", "record", "-o", "run.tape", "agent.py"]
+    export = [*record[:3], "export", "run.tape", "--follow", "--otlp", collector.url, "--json"]
+    options: dict[str, Any] = {"cwd": shell.folder, "env": shell.full_environment()}
+    with subprocess.Popen(record, **options, stdout=subprocess.DEVNULL) as recording:
+        wait_for(tape.exists)
+        with subprocess.Popen(export, **options, stdout=subprocess.PIPE) as exporting:
+            wait_for(lambda: names_in(collector.requests) == ["POST"])
+            assert recording.poll() is None
+            (shell.folder / "one").touch()
+            wait_for(lambda: names_in(collector.requests) == ["POST", "POST"])
+            (shell.folder / "two").touch()
+            written, _ = exporting.communicate(timeout=60)
+    assert (recording.returncode, exporting.returncode) == (0, 0)
+    document = json.loads(written)
+    assert names_in(collector.requests) == ["POST", "POST", "run"]
+    assert (document["spans"], document["to"]) == (3, collector.url)
+    spans = [
+        span
+        for request in collector.requests
+        for span in request.resource_spans[0].scope_spans[0].spans
+    ]
+    assert len({span.trace_id for span in spans}) == 1
+    assert {span.parent_span_id for span in spans[:2]} == {spans[2].span_id}
+    assert shell.tracefork("show", "run.tape", "--json").document["digest"] == document["digest"]
+
+
+def test_a_run_that_is_followed_needs_a_collector(taped: Shell) -> None:
+    """A file would be complete only at the end."""
+    done = taped.tracefork("export", "agent.tape", "--follow", "-o", "run.json")
+    assert done.exit == 2
+    assert "Name it with --otlp" in done.err
+    assert not (taped.folder / "run.json").exists()

@@ -15,6 +15,8 @@ from tracefork_core.errors import UnwritableError, UsageError
 from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
+    from tracefork_core.blaming.report import Report
+    from tracefork_core.interop.exporting.tape_spans import Choice
     from tracefork_core.interop.span import Span
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -57,6 +59,10 @@ def export(
             help="Send the trace to a collector; its headers: OTEL_EXPORTER_OTLP_HEADERS.",
         ),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="With --otlp: send spans while the run is recorded."),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")
     ] = None,
@@ -88,6 +94,8 @@ def export(
         )
     if otlp is not None and kind in (Kind.ATIF, Kind.HAR):
         raise UsageError(f"tracefork: a collector takes traces. Write --{kind} to a file with -o.")
+    if follow:
+        return _Export(kind, content).follow(tape, otlp, as_json=as_json)
     if kind is Kind.ATIF and not content:
         raise UsageError(
             "tracefork: a trajectory is what was said. Add --content to write it to a file."
@@ -118,6 +126,28 @@ class _Export:
                 count, what = len(spans), "span"
                 target = self._trace(spans, trace, path.stem, otlp, output, overwrite=overwrite)
             digest = tape.digest
+        return self._report(target, count, what, digest, as_json=as_json)
+
+    def follow(self, shown: str, otlp: str | None, *, as_json: bool) -> int:
+        """Send the spans of a run while it is recorded.
+
+        Raises:
+            UsageError: there is no collector, or it did not take the spans.
+        """
+        from tracefork_core.interop.exporting import otlp as protocol
+        from tracefork_core.interop.exporting.following import Following
+
+        if otlp is None:
+            raise UsageError("tracefork: --follow sends spans to a collector. Name it with --otlp.")
+        path, sent = tape_names.find(shown), 0
+        following = Following(path, path.stem, self._choice())
+        for spans in following.batches():
+            protocol.send(spans, following.trace, {protocol.SERVICE: path.stem}, otlp)
+            sent += len(spans)
+        with Tape.open(path) as tape:
+            return self._report(otlp, sent, "span", tape.digest, as_json=as_json)
+
+    def _report(self, target: str, count: int, what: str, digest: str, *, as_json: bool) -> int:
         fields: dict[str, object] = {
             "command": "export",
             "exit": 0,
@@ -140,17 +170,21 @@ class _Export:
             return atif.document(tape, name)
         return har.document(tape, content=self._content)
 
-    def _spans(self, tape: Tape, name: str) -> list[Span]:
-        from tracefork_core.blaming.last_blame import last_blame
-        from tracefork_core.interop.exporting.tape_spans import Choice, spans_of
+    def _choice(self, blame: Report | None = None) -> Choice:
+        from tracefork_core.interop.exporting.tape_spans import Choice
 
-        choice = Choice(
+        return Choice(
             gen_ai=self._kind is not Kind.OPENINFERENCE,
             openinference=self._kind is not Kind.OTEL,
             content=self._content,
-            blame=last_blame(tape),
+            blame=blame,
         )
-        return list(spans_of(tape, name, choice))
+
+    def _spans(self, tape: Tape, name: str) -> list[Span]:
+        from tracefork_core.blaming.last_blame import last_blame
+        from tracefork_core.interop.exporting.tape_spans import spans_of
+
+        return list(spans_of(tape, name, self._choice(last_blame(tape))))
 
     def _trace(
         self,

@@ -7,7 +7,7 @@ same trace, and a collector that keeps a span by its id keeps it once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -73,80 +73,110 @@ def spans_of(tape: Tape, name: str, choice: Choice) -> Iterator[Span]:
         name: what the run is called.
         choice: what is exported.
     """
-    ids = _Ids(tape.digest, tape.steps)
-    blamed = _Blamed(choice)
-    steps = tape.steps
-    exchanges = tape.exchanges
-    ends = [exchange.aside.started + (exchange.aside.took or 0) for exchange in exchanges]
-    ends += [step.ended or step.started for step in steps]
-    starts = [exchange.aside.started for exchange in exchanges]
-    starts += [step.started for step in steps]
-    receipt = tape.receipt
-    failed = receipt is not None and receipt.outcome not in ("ok", UNKNOWN)
-    yield Span(
-        id=ids.of("run"),
-        name=name,
-        started=min(starts, default=0),
-        ended=max(ends, default=0),
-        error=receipt.outcome if receipt is not None and failed else None,
-        attributes={
-            conventions.RUN: name,
-            conventions.DIGEST: tape.digest,
-            conventions.OUTCOME: receipt.outcome if receipt is not None else None,
-            **(openinference.of_step("run", name) if choice.openinference else {}),
-            **blamed.of_run(),
-        },
-    )
-    calls = [_of_exchange(exchange, ids, choice) for exchange in exchanges]
-    tools = {
-        exchange.step
-        for exchange, span in zip(exchanges, calls, strict=True)
-        if span.name.startswith(f"{_EXECUTE} ")
-    }
-    for step in steps:
-        yield _of_step(step, ids, tape.digest, choice, tools)
-    for exchange, span in zip(exchanges, calls, strict=True):
+    maker = SpanMaker(tape.digest, choice, {conventions.DIGEST: tape.digest})
+    maker.meet(tape.steps)
+    calls = [maker.exchange(exchange) for exchange in tape.exchanges]
+    yield maker.run(tape, name)
+    yield from map(maker.step, tape.steps)
+    yield from calls
+
+
+class SpanMaker:
+    """Makes the spans of one run.
+
+    Args:
+        key: what the ids of the spans are made from: the digest, where it is known.
+        choice: what is exported.
+        common: the attributes of each span.
+    """
+
+    def __init__(self, key: str, choice: Choice, common: Mapping[str, Json]) -> None:
+        self._ids = _Ids(key)
+        self._choice = choice
+        self._common = common
+        self._blamed = _Blamed(choice)
+        self._around_tools: set[str | None] = set()
+
+    def meet(self, steps: Iterable[StepRecord]) -> None:
+        """Learn of steps that spans may stand in."""
+        self._ids.steps.update(step.id for step in steps)
+
+    def run(self, tape: Tape, name: str) -> Span:
+        """Return the span around a run."""
+        steps, exchanges = tape.steps, tape.exchanges
+        ends = [exchange.aside.started + (exchange.aside.took or 0) for exchange in exchanges]
+        ends += [step.ended or step.started for step in steps]
+        starts = [exchange.aside.started for exchange in exchanges]
+        starts += [step.started for step in steps]
+        receipt = tape.receipt
+        failed = receipt is not None and receipt.outcome not in ("ok", UNKNOWN)
+        kind = openinference.of_step("run", name) if self._choice.openinference else {}
+        return Span(
+            id=self._ids.of("run"),
+            name=name,
+            started=min(starts, default=0),
+            ended=max(ends, default=0),
+            error=receipt.outcome if receipt is not None and failed else None,
+            attributes={
+                **self._common,
+                conventions.RUN: name,
+                conventions.DIGEST: tape.digest,
+                conventions.OUTCOME: receipt.outcome if receipt is not None else None,
+                **kind,
+                **self._blamed.of_run(),
+            },
+        )
+
+    def step(self, step: StepRecord) -> Span:
+        """Return the span of a step, once the spans of its exchanges are made."""
+        is_around = step.kind == "tool" and step.id in self._around_tools
+        span = _of_step(step, self._ids, self._choice, is_around=is_around)
+        span.attributes |= self._common
+        return span
+
+    def exchange(self, exchange: Exchange) -> Span:
+        """Return the span of an exchange."""
+        span = _of_exchange(exchange, self._ids, self._choice)
+        if span.name.startswith(f"{_EXECUTE} "):
+            self._around_tools.add(exchange.step)
         span.attributes |= {
-            conventions.DIGEST: tape.digest,
+            **self._common,
             conventions.EXCHANGE: exchange.n,
-            **blamed.attributes(exchange.n),
+            **self._blamed.attributes(exchange.n),
         }
-        span.events += blamed.events(exchange.n)
-        yield span
+        span.events += self._blamed.events(exchange.n)
+        return span
 
 
 class _Ids:
     """The ids of the spans of one run."""
 
-    def __init__(self, digest: str, steps: Iterable[StepRecord]) -> None:
-        self._digest = digest
-        self._steps = {step.id for step in steps}
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self.steps: set[object] = set()
 
     def of(self, place: str) -> str:
-        return sha256(f"{self._digest}/{place}".encode()).hexdigest()[:16]
+        return sha256(f"{self._key}/{place}".encode()).hexdigest()[:16]
 
     def around(self, step: str | None) -> str:
         """Return the id of the span around what runs in a step, if that is on the tape."""
-        return self.of(f"step/{step}") if step in self._steps else self.of("run")
+        return self.of(f"step/{step}") if step in self.steps else self.of("run")
 
     def of_steps(self, steps: Iterable[object]) -> list[str]:
         """Return the ids of the steps that are on the tape."""
-        return [self.of(f"step/{step}") for step in steps if step in self._steps]
+        known = (step for step in steps if isinstance(step, str) and step in self.steps)
+        return [self.of(f"step/{step}") for step in known]
 
 
-def _of_step(
-    step: StepRecord, ids: _Ids, digest: str, choice: Choice, tools: set[str | None]
-) -> Span:
-    operation = _OPERATIONS.get(step.kind)
-    if operation == _EXECUTE and step.id in tools:
-        operation = None  # The call of the tool is a span of its own, inside this one.
-    attributes: dict[str, Json] = {conventions.DIGEST: digest, conventions.STEP_KIND: step.kind}
+def _of_step(step: StepRecord, ids: _Ids, choice: Choice, *, is_around: bool) -> Span:
+    """Return the span of a step; `is_around` a call of a tool that is a span of its own."""
+    operation = None if is_around else _OPERATIONS.get(step.kind)
+    attributes: dict[str, Json] = {conventions.STEP_KIND: step.kind}
     if choice.gen_ai and operation is not None:
         attributes["gen_ai.operation.name"] = operation
         if name := _NAME_OF.get(operation):
             attributes[name] = step.name
     if choice.openinference:
-        is_around = step.kind == "tool" and step.id in tools
         kind = "node" if is_around else step.kind
         attributes |= openinference.of_step(kind, step.name)
     if step.error:
