@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -156,15 +157,19 @@ def test_spans_are_sent_while_the_run_is_recorded(shell: Shell, collector: Colle
     record = [sys.executable, "-m", "tracefork_core", "record", "-o", "run.tape", "agent.py"]
     export = [*record[:3], "export", "run.tape", "--follow", "--otlp", collector.url, "--json"]
     options: dict[str, Any] = {"cwd": shell.folder, "env": shell.full_environment()}
-    with subprocess.Popen(record, **options, stdout=subprocess.DEVNULL) as recording:
+    with ExitStack() as stack:
+        recording = stack.enter_context(subprocess.Popen(record, **options))
+        stack.callback(recording.kill)
         wait_for(tape.exists)
-        with subprocess.Popen(export, **options, stdout=subprocess.PIPE) as exporting:
-            wait_for(lambda: names_in(collector.requests) == ["POST"])
-            assert recording.poll() is None
-            (shell.folder / "one").touch()
-            wait_for(lambda: names_in(collector.requests) == ["POST", "POST"])
-            (shell.folder / "two").touch()
-            written, _ = exporting.communicate(timeout=60)
+        exporting = stack.enter_context(subprocess.Popen(export, **options, stdout=subprocess.PIPE))
+        stack.callback(exporting.kill)
+        wait_for(lambda: names_in(collector.requests) == ["POST"])
+        assert recording.poll() is None
+        (shell.folder / "one").touch()
+        wait_for(lambda: names_in(collector.requests) == ["POST", "POST"])
+        (shell.folder / "two").touch()
+        written, _ = exporting.communicate(timeout=60)
+        recording.wait()
     assert (recording.returncode, exporting.returncode) == (0, 0)
     document = json.loads(written)
     assert names_in(collector.requests) == ["POST", "POST", "run"]
