@@ -115,6 +115,16 @@ def test_a_fork_can_give_another_answer(
     assert len(server.requests) == before
 
 
+@pytest.mark.parametrize("body", [b"not JSON", b"[1]\n", b"[" * 5000])
+def test_an_answer_that_claude_code_cannot_give_is_one_error(
+    tape: Path, run: Any, prompts: Any, body: bytes
+) -> None:
+    """A changed tape has the same error."""
+    with pytest.raises(tracefork.ReplayError, match="no JSON object"):
+        with tracefork.fork(tape, prompts[2], replace=tracefork.Replace(body=body)):
+            run()
+
+
 def test_a_fork_does_not_continue_from_an_answer_that_it_gave(
     tape: Path, run: Any, prompts: Any
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -247,8 +248,10 @@ def test_another_option_diverges(
             talk(options(**changed), "@say yes")
 
 
-def test_another_permission_diverges(tape: Path, options: Options, talk: Talk, home: Path) -> None:
-    """A callback that decides differently is a difference of the run, not a silent one."""
+def test_another_permission_diverges(
+    tape: Path, options: Options, talk: Talk, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A callback that decides differently is a difference of the run, reported once."""
     answers: list[Any] = [PermissionResultDeny(message="no"), PermissionResultAllow()]
 
     async def may(*_: Any) -> Any:
@@ -260,3 +263,5 @@ def test_another_permission_diverges(tape: Path, options: Options, talk: Talk, h
         with tracefork.replay(tape):
             talk(options(can_use_tool=may), BASH)
     assert not (home / "ran.txt").exists()
+    gc.collect()
+    assert "never retrieved" not in caplog.text

@@ -284,6 +284,7 @@ class Connection:
                     for data in whole:
                         self._deliver_line(request_id, data)
                 piece = await answer.areceive_chunk()
+            self._deliver_line(request_id, buffer)
         except asyncio.CancelledError:
             answer.close()
             raise
@@ -291,7 +292,9 @@ class Connection:
             self._inbox.put_nowait(error)
 
     def _deliver_line(self, request_id: str | None, data: bytes) -> None:
-        line = json.loads(data)
+        if not data.strip():
+            return
+        line = lines.parsed(data)
         if line == lines.END:
             self._inbox.put_nowait(_END)
         else:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from functools import wraps
 from types import ModuleType
 from typing import Any
 
 from tracefork_claude_agent_sdk import ADAPTER
+from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Patches,
     current_step,
@@ -102,7 +104,9 @@ def _of_query(patches: Patches, module: ModuleType) -> None:
             step = connection.steps.begin_callback(asked)
             token = current_step.set(step or connection.steps.of_request(asked))
             try:
-                await original(self, request)
+                # The SDK awaits no such task. The connection raises the error where it is read.
+                with suppress(TraceforkError):
+                    await original(self, request)
             finally:
                 current_step.reset(token)
                 end_step(step)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from tracefork_core import ReplayError
 from tracefork_core.adapters import Effect, Head, Request
 
 Line = dict[str, Any]
@@ -98,6 +99,24 @@ def stored(line: Mapping[str, Any]) -> bytes:
         line = {**line, "response": dict(line["response"])}
         line["response"].pop("request_id", None)
     return json.dumps(line, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def parsed(data: bytes) -> Line:
+    """Return a line of the tape.
+
+    Raises:
+        ReplayError: it is no JSON object.
+    """
+    try:
+        line = json.loads(data)
+    except (ValueError, RecursionError):
+        line = None
+    if not isinstance(line, dict):
+        raise ReplayError(
+            f"tracefork: an answer of Claude Code has a line that is no JSON object: {data[:50]!r}. "
+            "Record the run again, or give another answer with --text."
+        )
+    return line
 
 
 def response_id(line: Line) -> str | None:
