@@ -110,6 +110,18 @@ def test_another_body_fails_though_vcrpy_would_accept_it(taped: Suite) -> None:
     assert "/messages/0/content" in result.text
 
 
+def test_the_spaces_of_an_older_client_are_no_difference(taped: Suite) -> None:
+    """The values are compared: the test before shows that."""
+    spaced = json.loads(cassette("Hello?", host=taped.server.url))
+    request = spaced["interactions"][0]["request"]
+    request["body"] = json.dumps(json.loads(request["body"]))
+    request["headers"]["content-length"] = [str(len(request["body"]))]
+    put(taped, f"{FOLDER}/test_first.yaml", json.dumps(spaced))
+    result = taped.here("--tape-import")
+    assert result.failed == set(), result.text
+    assert result.section("cassettes imported")[0] == "2 of 2 replayable (bodies proven)"
+
+
 def test_a_recorded_call_that_is_not_made_fails(taped: Suite) -> None:
     """Vcrpy reports none by default."""
     both = cassette("Hello?", "Bye?", host=taped.server.url)

@@ -128,7 +128,7 @@ def _graded(imported: list[Event]) -> Iterator[str]:
         yield f"{count} of {len(imported)} {grade}"
     matched = sorted({event.lines[1] for event in imported})
     yield f"vcrpy compares: {'; or '.join(map(printable, matched))}"
-    yield "also compared: bodies and headers as far as kept, and that each call is made"
+    yield "also compared: headers and bodies as far as kept, JSON by its values; each call is made"
 
 
 def _of(kind: str, events: list[Event]) -> list[Event]:
