@@ -113,7 +113,8 @@ def parsed(data: bytes) -> Line:
         line = None
     if not isinstance(line, dict):
         raise ReplayError(
-            f"tracefork: an answer of Claude Code has a line that is no JSON object: {data[:50]!r}. "
+            f"tracefork: an answer of Claude Code has a line that is no JSON object: "
+            f"{data[:50]!r}. "
             "Record the run again, or give another answer with --text."
         )
     return line
