@@ -49,7 +49,11 @@ def is_realtime(wire: Wire) -> bool:
     if wire.path.endswith("/realtime"):
         return kind in _SETTINGS or kind == "response.create" or kind.startswith(_BUFFERS)
     known = ("setup", *_GEMINI_CONTENT, *_GEMINI_INPUT, *_GEMINI_RESULT)
-    return wire.path.endswith("BidiGenerateContent") and any(name in message for name in known)
+    return _is_gemini(wire) and any(name in message for name in known)
+
+
+def _is_gemini(wire: Wire) -> bool:
+    return "BidiGenerateContent" in wire.path.rpartition("/")[2]
 
 
 def sets_up(message: dict[str, Json]) -> bool:
@@ -64,7 +68,7 @@ def decode_realtime(wire: Wire, url: str, provider: str | None) -> ModelCall | N
     """Read a message and its answers; None if no model was asked."""
     if not is_realtime(wire):
         return None
-    read = _gemini if wire.path.endswith("BidiGenerateContent") else _openai
+    read = _gemini if _is_gemini(wire) else _openai
     return read(wire, url, provider)
 
 
