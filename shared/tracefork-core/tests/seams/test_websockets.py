@@ -187,3 +187,21 @@ def test_a_secret_in_messages_is_not_on_the_tape(
             assert b"key " in body
     with replay(tape):
         talker(url, [1, f"key {secret}", 2])
+
+
+async def test_a_connection_is_closed_after_its_session(tape: Path) -> None:
+    """An open one goes on live; one that was never opened closes, too."""
+    with websocket_server(answers) as url:
+        with record(tape):
+            socket = await on_loop.connect(url)
+            assert await socket.recv() == "welcome"
+        await socket.send("a")
+        assert await socket.recv() == "heard a"
+        await socket.close()
+    with replay(tape):
+        replayed = await on_loop.connect(url)
+        assert await replayed.recv() == "welcome"
+    await replayed.close()
+    assert replayed.close_code == socket.close_code == 1000
+    with Tape.open(tape) as recorded:
+        assert len(recorded.exchanges) == 1

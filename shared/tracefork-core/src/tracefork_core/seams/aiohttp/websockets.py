@@ -18,7 +18,13 @@ from tracefork_core.exchange.current import is_crossing_seam, session_of_request
 from tracefork_core.patching.patch import Patches
 from tracefork_core.seams.aiohttp.failures import Failures
 from tracefork_core.seams.websockets.messages import Message, close_message
-from tracefork_core.seams.websockets.socket import Connection, Socket, under_session, unopened
+from tracefork_core.seams.websockets.socket import (
+    Connection,
+    Socket,
+    under_session,
+    unopened,
+    unopened_class,
+)
 from tracefork_core.seams.websockets.waiting import OnLoop
 
 _CUT = 1006
@@ -51,17 +57,21 @@ def patch_websockets(patches: Patches, lib: ModuleType, failures: Failures) -> N
             socket = Socket(session, str(full), sent, how, OnLoop())
             head = await socket.open()
             if how.real is None:
-                return _replayed(lib, head, socket, options)
+                return _replayed(unopened_kind, head, socket)
             how.real.tracefork, how.real._tracefork_closed = socket, False
             return how.real
 
         return connect
 
     patches.wrap(lib.ClientSession, "_ws_connect", opening)
-    _patch_messages(patches, lib, kind, methods)
+    unopened_kind = unopened_class(kind, _patch_messages(patches, lib, kind, methods))
 
 
-def _patch_messages(patches: Patches, lib: ModuleType, kind: Any, methods: Any) -> None:
+def _patch_messages(
+    patches: Patches, lib: ModuleType, kind: Any, methods: Any
+) -> tuple[Callable[..., Any], ...]:
+    """Patch the methods of open websockets; return the same methods for the others."""
+
     async def send_str(self: Any, data: str, compress: int | None = None) -> None:
         if (socket := _socket(self)) is None:
             return await methods.send_str(self, data, compress)  # type: ignore[no-any-return]
@@ -102,8 +112,10 @@ def _patch_messages(patches: Patches, lib: ModuleType, kind: Any, methods: Any) 
             await ponging(self, message)
 
     pinging, ponging = kind.ping, kind.pong
-    for method in (send_str, send_bytes, receive, close, ping, pong):
+    replacing = (send_str, send_bytes, receive, close, ping, pong)
+    for method in replacing:
         patches.replace(kind, method.__name__, method)
+    return replacing
 
 
 class _Opening:
@@ -239,9 +251,9 @@ def _close(websocket: Any, code: int) -> None:
         websocket._closed, websocket._close_code = True, code
 
 
-def _replayed(lib: ModuleType, head: Head, socket: Socket, options: Any) -> Any:
+def _replayed(kind: type, head: Head, socket: Socket) -> Any:
     """Return a websocket of the library that was never opened."""
-    websocket = object.__new__(lib.ClientWebSocketResponse)
+    websocket: Any = object.__new__(kind)
     chosen = (v for name, v in head.headers if name.lower() == "sec-websocket-protocol")
     websocket._response = SimpleNamespace(connection=None, close=lambda: None)
     websocket._conn = websocket._reader = websocket._writer = websocket._exception = None

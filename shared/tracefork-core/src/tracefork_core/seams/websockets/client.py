@@ -29,7 +29,7 @@ from tracefork_core.seams.websockets.connections import (
     replayed,
 )
 from tracefork_core.seams.websockets.family import Family
-from tracefork_core.seams.websockets.socket import Socket, under_session, unopened
+from tracefork_core.seams.websockets.socket import Socket, under_session, unopened, unopened_class
 from tracefork_core.seams.websockets.waiting import InThread, OnLoop, run
 
 
@@ -59,7 +59,7 @@ def instrument_asyncio(lib: ModuleType) -> Undo:
         head = await socket.open()
         if how.real is None:
             how.was_replayed = True
-            connection = replayed(lib, family, connector.uri, head, socket)
+            connection = replayed(lib, unopened_kind, connector.uri, head, socket)
             if hasattr(connector, "__await_impl__"):  # Before 17, which closes what it opened.
                 connector.connection = connection
             return connection
@@ -67,7 +67,7 @@ def instrument_asyncio(lib: ModuleType) -> Undo:
         return how.real
 
     patches.wrap(lib.connect, "__await__", opening)
-    _patch_asyncio(patches, family, kind, methods)
+    unopened_kind = unopened_class(kind, _patch_asyncio(patches, family, kind, methods))
     return patches.undo
 
 
@@ -82,7 +82,11 @@ class _Awaited:
         return self._original(self._connector)
 
 
-def _patch_asyncio(patches: Patches, family: Family, kind: Any, methods: Methods) -> None:
+def _patch_asyncio(
+    patches: Patches, family: Family, kind: Any, methods: Methods
+) -> tuple[Callable[..., Any], ...]:
+    """Patch the methods of open connections; return the same methods for the others."""
+
     # `text` is a word of some versions only.
     async def send(self: Any, message: Any, *options: Any, **named: Any) -> None:
         if (socket := _socket(self)) is None:
@@ -130,8 +134,10 @@ def _patch_asyncio(patches: Patches, family: Family, kind: Any, methods: Methods
 
     streaming, waiting = kind.recv_streaming, kind.wait_closed
     pinging, ponging = kind.ping, kind.pong
-    for method in (send, recv, recv_streaming, close, wait_closed, ping, pong):
+    replacing = (send, recv, recv_streaming, close, wait_closed, ping, pong)
+    for method in replacing:
         patches.replace(kind, method.__name__, method)
+    return replacing
 
 
 @contextmanager
@@ -190,7 +196,7 @@ def instrument_sync(lib: ModuleType) -> Undo:
         head = run(socket.open())
         if how.real is None:
             how.was_replayed = True
-            return replayed(lib, family, uri, head, socket)
+            return replayed(lib, unopened_kind, uri, head, socket)
         how.real.tracefork = socket
         return how.real
 
@@ -213,11 +219,15 @@ def instrument_sync(lib: ModuleType) -> Undo:
         patches.wrap(lib.reconnect, "connect", opening)
     else:
         patches.wrap(lib, "connect", calling)
-    _patch_sync(patches, family, kind, methods)
+    unopened_kind = unopened_class(kind, _patch_sync(patches, family, kind, methods))
     return patches.undo
 
 
-def _patch_sync(patches: Patches, family: Family, kind: Any, methods: Methods) -> None:
+def _patch_sync(
+    patches: Patches, family: Family, kind: Any, methods: Methods
+) -> tuple[Callable[..., Any], ...]:
+    """Do the same as `_patch_asyncio` for connections of threads."""
+
     def send(self: Any, message: Any, *options: Any, **named: Any) -> None:
         if (socket := _socket(self)) is None:
             return methods.send(self, message, *options, **named)  # type: ignore[no-any-return]
@@ -250,5 +260,7 @@ def _patch_sync(patches: Patches, family: Family, kind: Any, methods: Methods) -
         return None
 
     streaming = kind.recv_streaming
-    for method in (send, recv, recv_streaming, close):
+    replacing = (send, recv, recv_streaming, close)
+    for method in replacing:
         patches.replace(kind, method.__name__, method)
+    return replacing

@@ -169,11 +169,12 @@ def closed(
     return family.closed(rcvd, sent, rcvd_first=bool(protocol.close_rcvd_then_sent))
 
 
-def replayed(lib: Any, family: Family, uri: str, head: Head, socket: Socket) -> Any:
+def replayed(lib: Any, kind: type, uri: str, head: Head, socket: Socket) -> Any:
     """Return a connection of the library that was never opened."""
+    family = Family()
     with crossing_seam(), rebuilding():
         protocol = lib.ClientProtocol(lib.parse_uri(uri))
-    connection = object.__new__(lib.ClientConnection)
+    connection: Any = object.__new__(kind)
     protocol.state = family.states.OPEN
     protocol.subprotocol = _subprotocol(head.headers)
     connection.protocol = protocol

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
 
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import SEND, Failure, Head, Headers, Live, Recorded, Request
@@ -311,10 +312,22 @@ class Socket:
 
 
 def under_session(socket: Socket | None) -> Socket | None:
-    """Return a socket whose session decides about what happens here; None for a live call of it."""
-    if socket is None or is_crossing_seam() or not socket.session.active:
+    """Return a socket whose session decides about what happens here; None for a live call of it.
+
+    A connection outlives its session if it is open. One that was never opened has nothing else.
+    """
+    if socket is None or is_crossing_seam():
         return None
-    return socket
+    return socket if socket.session.active or socket.connection is None else None
+
+
+def unopened_class(kind: Any, methods: Iterable[Callable[..., Any]]) -> Any:
+    """Return the class of connections that were never opened.
+
+    They keep their methods when a session ends and takes its patches back.
+    """
+    body = {method.__name__: method for method in methods}
+    return type(kind.__name__, (kind,), {**body, "__module__": kind.__module__})
 
 
 def unopened(socket: Socket | None) -> Socket | None:
