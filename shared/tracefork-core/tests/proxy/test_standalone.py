@@ -13,7 +13,7 @@ import pytest
 from tracefork_testkit import ProviderServer
 
 from ..cli.conftest import Shell
-from .conftest import exchanges, standalone
+from .conftest import curl, exchanges, standalone
 
 CLIENTS = 64
 TRACEFORK = (sys.executable, "-m", "tracefork_core")
@@ -95,12 +95,17 @@ def test_a_named_upstream_is_a_path_of_its_own(
     assert paths == ["/bytes/3", "/bytes/4"]
 
 
-def test_a_taken_port_is_an_error_with_a_remedy(shell: Shell, provider: ProviderServer) -> None:
-    """The error names the port, and the tape holds nothing that could be taken for a run."""
+def test_a_taken_port_leaves_the_earlier_tape(shell: Shell, provider: ProviderServer) -> None:
+    """The error names the remedy; no tape is made, and one that was to be replaced is kept."""
     port = provider.url.rpartition(":")[2]
-    done = shell.tracefork("proxy", "record", "run.tape", "--port", port, "--", "true")
+    words = ("proxy", "record", "run.tape", "--port", port, "--overwrite", "--", "true")
+    done = shell.tracefork(*words)
     assert done.exit == 2
     assert "leave it out to get a free one" in done.err
+    assert not (shell.folder / "run.tape").exists()
+    assert shell.tracefork("proxy", "record", "run.tape", *curl()).exit == 0
+    assert shell.tracefork(*words).exit == 2
+    assert len(exchanges(shell.folder / "run.tape")) == 1
 
 
 def test_ctrl_c_ends_the_command_and_keeps_the_tape(shell: Shell) -> None:

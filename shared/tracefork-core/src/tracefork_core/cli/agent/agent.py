@@ -188,7 +188,7 @@ class Agent:
             elif self.form == "module":
                 run_module(self.target)
             elif self.form == "proxied":
-                proxied.run(self.args)
+                self._run_proxied()
             else:
                 self.call()
         except (NoAgentError, NoToolError):
@@ -196,6 +196,12 @@ class Agent:
         except BaseException as error:  # noqa: BLE001 - any exception can end an agent
             return Ending.of(error)
         return Ending(0)
+
+    def _run_proxied(self) -> None:
+        try:
+            proxied.run(self.args)
+        except UsageError as error:  # The port is taken, say: nothing has run.
+            raise NoAgentError(str(error)) from error
 
     def _check_module(self, target: str) -> None:
         module, colon, function = target.partition(":")

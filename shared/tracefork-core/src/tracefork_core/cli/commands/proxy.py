@@ -107,7 +107,8 @@ def record(
         scope="process",
     )
     again = ["tracefork", "proxy", "record", "--overwrite", tape_names.shown(path), *agent.argv]
-    return recording.perform(scope, agent, path, again, mask or [], as_json=as_json)
+    with recording.restored_without_agent(path, overwrite=overwrite):
+        return recording.perform(scope, agent, path, again, mask or [], as_json=as_json)
 
 
 @app.command(cls=_BehindProxy)

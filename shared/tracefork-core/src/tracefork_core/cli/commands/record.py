@@ -116,7 +116,7 @@ def record(
     again += [*tools.words, *agent.argv]
     # That a script exists is known by now; modules, functions and tools may still turn out missing.
     uncertain = agent.form != "script" or bool(named or tables)
-    with _restored_without_agent(path, overwrite=tape.overwrite and uncertain):
+    with restored_without_agent(path, overwrite=tape.overwrite and uncertain):
         return perform(scope, agent, path, again, tape.mask or [], as_json=as_json)
 
 
@@ -147,7 +147,7 @@ def perform(
 
 
 @contextmanager
-def _restored_without_agent(path: Path, *, overwrite: bool) -> Iterator[None]:
+def restored_without_agent(path: Path, *, overwrite: bool) -> Iterator[None]:
     """Restore the tape at a path if it turns out that there is no agent to run."""
     from tracefork_core.tape.creation import SCRATCH
     from tracefork_core.tape.schema import BESIDE, beside
