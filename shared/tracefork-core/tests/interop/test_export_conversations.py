@@ -16,6 +16,7 @@ from tracefork_core.interop.exporting import atif as trajectories
 from tracefork_core.interop.exporting import har
 from tracefork_core.interop.exporting.tape_spans import Choice, spans_of
 from tracefork_core.interop.span import Span
+from tracefork_core.providers.call import TextPart
 from tracefork_core.tape import Tape
 from tracefork_testkit import ProviderServer
 
@@ -115,8 +116,19 @@ def test_embeddings_have_their_texts_and_dimensions(tapes: dict[str, Path]) -> N
     embeddings = spans_on(tapes["openai_chat"])[-1].attributes
     assert embeddings["openinference.span.kind"] == "EMBEDDING"
     assert embeddings["embedding.embeddings.1.embedding.text"] == "two"
+    assert embeddings["input.value"] == "one\ntwo"
     without = spans_on(tapes["openai_chat"], Choice())[-1].attributes
     assert not any("embeddings." in name and name.endswith("text") for name in without)
+
+
+def test_texts_of_embeddings_come_back_from_openinference_alone(
+    tapes: dict[str, Path], tmp_path: Path
+) -> None:
+    """Its numbered texts are not read, but the input of the span is."""
+    alone = exported(tapes["openai_chat"], Choice(gen_ai=False, content=True))
+    asked = calls_on(brought_back(alone, tmp_path))[-1]
+    assert asked.operation == "embeddings"
+    assert [part for message in asked.input for part in message.parts] == [TextPart("one\ntwo")]
 
 
 def test_an_error_of_a_step_has_its_class_alone_without_content(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def of_call(call: ModelCall, *, content: bool) -> dict[str, Json]:
         **_counts(call),
     }
     if content and is_embedding:
-        named |= dict(_embeddings(call))
+        named |= dict(_embeddings(call)) | _values(_said(call.input), "")
     elif content:
         system = (Message("system", call.system),) if call.system else ()
         named |= dict(_messages("llm.input_messages", (*system, *call.input)))
