@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
+from tracefork_core import Tape
 from tracefork_testkit import ProviderServer
 
 from ..cli.conftest import Shell
@@ -108,8 +109,11 @@ def test_a_taken_port_leaves_the_earlier_tape(shell: Shell, provider: ProviderSe
     assert len(exchanges(shell.folder / "run.tape")) == 1
 
 
-def test_ctrl_c_ends_the_command_and_keeps_the_tape(shell: Shell) -> None:
-    """The command gets the signal, too, and what it asked for is on the tape."""
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_command_and_keeps_the_tape(
+    shell: Shell, number: int, status: int
+) -> None:
+    """The command gets the signal, too, and what it asked for is on a tape that is complete."""
     code = "import os, time, urllib.request as r; r.urlopen(os.environ['ANTHROPIC_BASE_URL'] + "
     code += "'/bytes/2').read(); print('asked', flush=True); time.sleep(60)"
     process = subprocess.Popen(
@@ -121,7 +125,8 @@ def test_ctrl_c_ends_the_command_and_keeps_the_tape(shell: Shell) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "asked\n"
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert len(exchanges(shell.folder / "run.tape")) == 1
+    assert process.returncode == status
+    with Tape.open(shell.folder / "run.tape") as tape:
+        assert (len(tape.exchanges), tape.complete) == (1, True)
