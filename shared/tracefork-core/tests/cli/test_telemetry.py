@@ -116,6 +116,19 @@ def test_an_agent_finds_no_module_of_the_telemetry_loaded(
             assert one.digest == other.digest
 
 
+def test_a_log_without_a_file_goes_to_standard_error(
+    shell: Shell, provider: ProviderServer
+) -> None:
+    """The document of --json has standard output to itself. Without the variable there is none."""
+    shell.write("agent.py", PLAIN_AGENT)
+    shell.environment["PROVIDER"] = provider.url
+    done = shell.tracefork("record", "agent.py", "--json", TRACEFORK_LOG="json")
+    [line] = [json.loads(text) for text in done.err.splitlines() if text.startswith("{")]
+    assert line["tracefork.digest"] == done.document["digest"]
+    quiet = shell.tracefork("replay", "agent.tape", "--json")
+    assert '"event"' not in quiet.err
+
+
 @pytest.mark.many_processes
 def test_forks_in_worker_processes_are_parts_of_their_blame(
     shell: Shell, collector: ProviderServer

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.trace import StatusCode
 
-from tracefork_core import DivergenceError, Tape, fork, observe, record, replay
+from tracefork_core import DivergenceError, Recorder, Tape, fork, observe, record, replay
 from tracefork_core.telemetry.observers import observers
 from tracefork_testkit import ProviderServer
 
@@ -189,6 +189,19 @@ def test_a_report_is_on_no_tape_of_a_session_around_it(
     assert sent.count("/v1/traces") == 3
     with Tape.open(tape.with_name("outer.tape")) as outer:
         assert [exchange.url for exchange in outer.exchanges] == [url]
+
+
+def test_a_recorder_of_a_service_reports_its_runs(
+    reports: Reports, tmp_path: Path, provider: ProviderServer
+) -> None:
+    """A run whose tape is not kept has no size of a tape."""
+    recorder = Recorder(tmp_path / "tapes")
+    with recorder.recording("fine"):
+        ask(provider.url)
+    [line] = reports.log
+    assert (line["event"], line["tracefork.exchanges"]) == ("tracefork.record", 2)
+    assert "tracefork.tape.size" not in line
+    assert [span.name for span in reports.spans] == ["tracefork.record"]
 
 
 class Broken:

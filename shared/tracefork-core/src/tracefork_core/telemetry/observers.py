@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,7 +29,6 @@ class Logger(Protocol):
     def warning(self, event: str, **fields: Any) -> object: ...
 
 
-@dataclass(slots=True)
 class Observers:
     """Where runs are reported to. `flush` sends what is waiting, after each run.
 
@@ -39,16 +36,24 @@ class Observers:
     modules of OpenTelemetry loaded.
     """
 
-    logs: Logger | None = None
-    tracer: Tracer | None = None
-    meter: Meter | None = None
-    flush: Callable[[], None] = lambda: None
-    is_exporting: bool = False
-    _instruments: dict[str, Any] = field(default_factory=dict)
+    def __init__(
+        self,
+        logs: Logger | None = None,
+        tracer: Tracer | None = None,
+        meter: Meter | None = None,
+        *,
+        is_exporting: bool = False,
+    ) -> None:
+        self.logs = logs
+        self.tracer = tracer
+        self.meter = meter
+        self.flush: Callable[[], None] = lambda: None
+        self._is_exporting = is_exporting
+        self._instruments: dict[str, Any] = {}
 
     def connect(self) -> None:
         """Make the tracer and the meter, if they are to be made."""
-        if self.is_exporting and self.tracer is None:
+        if self._is_exporting and self.tracer is None:
             from tracefork_core.telemetry.otlp import Collector
 
             collector = Collector()
@@ -132,15 +137,12 @@ def stop() -> None:
 
 
 def _asked_for(log: str, otel: str) -> Observers:
-    made = Observers()
-    if log:
-        made.logs = _json_lines(log)
-    if otel not in ("", "0"):
-        if otel != "1":
-            raise UsageError(f"tracefork: {OTEL} must be 1 or 0 (got {otel!r}).")
+    logs = _json_lines(log) if log else None
+    if otel not in ("", "0", "1"):
+        raise UsageError(f"tracefork: {OTEL} must be 1 or 0 (got {otel!r}).")
+    if otel == "1":
         _check_installed(OTEL, "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
-        made.is_exporting = True
-    return made
+    return Observers(logs, is_exporting=otel == "1")
 
 
 def _json_lines(log: str) -> Logger:
@@ -161,6 +163,8 @@ def _json_lines(log: str) -> Logger:
 
 
 def _check_installed(variable: str, *modules: str) -> None:
+    from importlib.util import find_spec  # Loaded here: few runs need it.
+
     for module in modules:
         try:
             is_there = find_spec(module) is not None
