@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from claude_agent_sdk import (
     HookMatcher,
     PermissionResultAllow,
     create_sdk_mcp_server,
+    query,
     tool,
 )
 
@@ -67,18 +69,19 @@ def test_a_tool_is_a_step_with_its_hook_and_its_permission(
 
 
 def test_the_tools_of_a_subagent_are_in_its_step(
-    twice: Any, tape: Path, options: Options, talk: Talk, home: Path
+    twice: Any, tape: Path, options: Options, home: Path
 ) -> None:
-    """The subagent is a step of the kind agent, with its own name."""
+    """The subagent is a step of the kind agent. It works in the background, so `query` waits."""
     asked = '{"description": "a poem", "prompt": "PROMPT", "subagent_type": "poet"}'
     poem = '@call Bash {\\"command\\": \\"echo poem >> ran.txt\\"}\\n@then\\n@say roses'
     prompt = f"@call Task {asked}\n@then\n@say done".replace("PROMPT", poem)
 
-    def run() -> list[Any]:
+    async def run() -> list[Any]:
         agents = {"poet": AgentDefinition(description="Writes poems", prompt="You are a poet.")}
-        return talk(options(agents=agents, allowed_tools=["Task", "Bash"]), prompt)
+        given = options(agents=agents, allowed_tools=["Task", "Bash"])
+        return [message async for message in query(prompt=prompt, options=given)]
 
-    recorded, again = twice(run)
+    recorded, again = twice(lambda: asyncio.run(run()))
     assert again == recorded
     assert steps_of(tape) == [
         "turn:claude",
