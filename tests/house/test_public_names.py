@@ -46,6 +46,7 @@ PUBLIC = {
         "carry",
         "diff",
         "fork",
+        "export_spans",
         "observe",
         "record",
         "replay",

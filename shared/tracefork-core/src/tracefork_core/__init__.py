@@ -2,7 +2,8 @@
 
 `record`, `replay`, `rerun`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a
 service; `diff` compares two; `tool` and `bind` capture calls of an agent; `carry` hands its work to
-an older thread; `observe` reports runs to your telemetry; `Tape` reads a recording. `use_tape`,
+an older thread; `observe` reports runs to your telemetry, and `export_spans` what they asked;
+`Tape` reads a recording. `use_tape`,
 `assert_no_diff` and `assert_matches` are for tests.
 
 The rooms, from the top; each imports only what is below it:
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         WriteError,
     )
     from tracefork_core.exchange.carry import carry
+    from tracefork_core.interop.exporting.in_process import export_spans
     from tracefork_core.run.fork import Forking, fork
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
@@ -114,6 +116,7 @@ _HOMES = {
     "carry": "exchange.carry",
     "diff": "comparing.diff",
     "fork": "run.fork",
+    "export_spans": "interop.exporting.in_process",
     "observe": "telemetry.observers",
     "record": "run.record",
     "replay": "run.replay",
@@ -156,6 +159,7 @@ __all__ = [
     "blame",
     "carry",
     "diff",
+    "export_spans",
     "fork",
     "observe",
     "record",

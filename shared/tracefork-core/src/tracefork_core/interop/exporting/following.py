@@ -7,7 +7,7 @@ ids than an export after the run.
 
 from __future__ import annotations
 
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,30 +24,42 @@ _PAUSE = 0.2
 
 
 class Following:
-    """Follows one recording. `trace` is there once the tape has its beginning."""
+    """Follows one recording. `trace` is there once the tape has its beginning.
 
-    def __init__(self, path: Path, name: str, choice: Choice) -> None:
+    With `is_awaited`, the recording has not begun: what is at its path now is another one.
+    """
+
+    def __init__(self, path: Path, name: str, choice: Choice, *, is_awaited: bool = False) -> None:
         self._path = path
         self._name = name
         self._choice = choice
         self._maker: SpanMaker | None = None
         self._told: set[str] = set()
         self.trace = ""
+        self._before = self._state() if is_awaited else None
+        self._stopped = threading.Event()
+
+    def stop(self) -> None:
+        """Let `batches` end with what is there, also if the recording is not complete."""
+        self._stopped.set()
 
     def batches(self) -> Iterator[list[Span]]:
         """Yield what has ended since the last batch, until the recording is complete."""
-        read: object = None
+        read = self._before
         while True:
-            if (state := self._state()) == read:
-                time.sleep(_PAUSE)
+            is_over = self._stopped.is_set()
+            if (state := self._state()) == read or not state:
+                if is_over:
+                    return
+                self._stopped.wait(_PAUSE)
                 continue
             read = state
             with Tape.open(self._path) as tape:
-                is_complete = tape.complete
-                spans = self._new(tape, is_last=is_complete)
+                is_last = tape.complete or is_over
+                spans = self._new(tape, is_last=is_last)
             if spans:
                 yield spans
-            if is_complete:
+            if is_last:
                 return
 
     def _state(self) -> tuple[tuple[int, int], ...]:

@@ -8,6 +8,7 @@ reads its headers, certificates and timeouts from the environment (`OTEL_EXPORTE
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from tracefork_core.errors import UsageError
@@ -74,6 +75,19 @@ def send(spans: Sequence[Span], trace: str, resource: Mapping[str, Json], url: s
             f"tracefork: {url} did not take the spans (see above). Is it the address of a "
             "collector's traces, as http://127.0.0.1:4318/v1/traces is? Headers are read from "
             "OTEL_EXPORTER_OTLP_HEADERS."
+        )
+
+
+def check_extra() -> None:
+    """Check that the libraries of the extra `otel` are installed.
+
+    Raises:
+        UsageError: they are not.
+    """
+    if find_spec("opentelemetry.sdk") is None:
+        raise UsageError(
+            "tracefork: export_spans needs an extra (opentelemetry-sdk is not installed): "
+            f"{_EXTRA}."
         )
 
 
