@@ -124,7 +124,7 @@ class Vcr:
             yield PlainClients()
 
     def _cassette(self, path: Path, mode: str) -> Any:
-        import vcr  # type: ignore[import-not-found]
+        import vcr  # type: ignore[import-untyped]
 
         recorder = vcr.VCR(record_mode=mode, match_on=self._match_on)
         return recorder.use_cassette(f"{path}.yaml")

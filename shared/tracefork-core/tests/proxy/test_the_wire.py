@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from backports import zstd
 
 from tracefork_core import Tape
 from tracefork_testkit import ProviderServer
@@ -56,17 +57,20 @@ def test_each_response_is_the_one_of_the_provider(
 
 def test_a_compressed_request_is_sent_and_compared(shell: Shell, http: httpx2.Client) -> None:
     """The provider gets the coded bytes; in the replay, another body is a divergence."""
-    body, coded = b"coded " * 50, {"content-encoding": "gzip"}
+    coded = {"gzip": gzip.compress(b"coded " * 50, mtime=0), "zstd": zstd.compress(b"coded " * 50)}
     with standalone(shell, "record", "run.tape") as proxy:
-        sent = gzip.compress(body, mtime=0)
-        answer = http.post(f"{proxy.address}/echo", content=sent, headers=coded)
+        for coding, sent in coded.items():
+            headers = {"content-encoding": coding}
+            answer = http.post(f"{proxy.address}/echo", content=sent, headers=headers)
+            assert answer.content == sent
         proxy.ended()
-    assert answer.content == sent
     with standalone(shell, "replay", "run.tape") as proxy:
-        other = gzip.compress(body + b"x", mtime=0)
-        refused = http.post(f"{proxy.address}/echo", content=other, headers=coded)
+        url = f"{proxy.address}/echo"
+        same = http.post(url, content=coded["gzip"], headers={"content-encoding": "gzip"})
+        other = zstd.compress(b"other")
+        refused = http.post(url, content=other, headers={"content-encoding": "zstd"})
         code, _ = proxy.ended()
-    assert (refused.status_code, code) == (424, 1)
+    assert (same.content, refused.status_code, code) == (coded["gzip"], 424, 1)
 
 
 def test_a_program_that_leaves_ends_the_call(shell: Shell, http: httpx2.Client) -> None:

@@ -77,6 +77,9 @@ def _listen(port: int) -> socket.socket:
     listening = socket.socket()
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Accepted connections inherit it; asyncio does not set it for them. Without it a row that
+        # is sent in two pieces waits for the browser's acknowledgement.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listening.bind((HOST, port))
         listening.listen()
     except (OSError, OverflowError) as error:
