@@ -25,6 +25,7 @@ ELSEWHERE = {
     "adapter": "docs/how-to/write-an-adapter.md",
     "claims_desk": "packages/tracefork-openai-agents/tests/claims.py",
     "loan_desk": "docs/how-to/debug-an-agent-framework-workflow.md",
+    "any_language": "docs/how-to/record-any-language.md",
     "hotel_desk": "docs/how-to/replay-a-claude-agent.md",
     "mcp_issues": "packages/tracefork-mcp/tests/test_how_to.py",
     "order_graph": "docs/how-to/find-the-node-that-broke-a-strands-graph.md",
