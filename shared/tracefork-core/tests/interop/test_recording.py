@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -11,6 +12,7 @@ from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.interop.importing.foreign_run import ForeignExchange, ForeignRun, ForeignStep
 from tracefork_core.interop.importing.recording import write
 from tracefork_core.tape import Tape
+from tracefork_core.tape.held import MOST
 from tracefork_core.tape.imported import Grade
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -106,6 +108,15 @@ def test_steps_in_a_circle_do_not_hang(tmp_path: Path) -> None:
     write(ForeignRun("x", [chat(b"1", "a")], steps), Path("o"), b"", tmp_path / "new.tape")
     with Tape.open(tmp_path / "new.tape") as tape:
         assert sorted(tape.exchanges[0].step_path) == ["a", "b"]
+
+
+def test_a_run_may_be_larger_than_what_a_service_holds(tmp_path: Path) -> None:
+    """A file with images has bodies of many megabytes."""
+    large = chat(b"1")
+    large.chunks = (Random(0).randbytes(MOST + 1),)
+    write(ForeignRun("a format", [large]), Path("o"), b"", tmp_path / "new.tape")
+    with Tape.open(tmp_path / "new.tape") as tape:
+        assert len(tape.exchanges[0].response_body) == MOST + 1
 
 
 def test_a_taken_name_is_refused_and_the_file_there_is_kept(tmp_path: Path) -> None:

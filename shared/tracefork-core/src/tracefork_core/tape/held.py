@@ -48,17 +48,26 @@ class HeldFile:
         path: where the tape will be.
         mode: what it stores.
         key: makes the key of a sealed tape; called when the tape is written.
+        most: the most bytes of events and bodies that it holds; `MOST` if that is None.
 
     `move` may give it another path until then.
     """
 
-    def __init__(self, path: Path, mode: Mode, key: Callable[[], Key] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        mode: Mode,
+        key: Callable[[], Key] | None = None,
+        *,
+        most: int | None = None,
+    ) -> None:
         self.path = path
         self.absolute = path.absolute()
         self.cipher = None
         self.blobs = BlobWriter()
         self._mode = mode
         self._key = key
+        self._most = MOST if most is None else most
         self._commits: list[tuple[bytes, list[Body]]] = []
         self._size = 0
 
@@ -70,11 +79,11 @@ class HeldFile:
         """
         held = list(bodies) if self._mode != "metadata" else []
         self._size += len(lines) + sum(len(data) for data, _, _ in held)
-        if self._size > MOST:
+        if self._size > self._most:
             self._commits.clear()
             raise TapeError(
                 f"tracefork: {self.path.name} is not recorded: the run is larger than "
-                f"{MOST // 1024 // 1024} MB, the most that is held in memory."
+                f"{self._most // 1024 // 1024} MB, the most that is held in memory."
             )
         self._commits.append((lines, held))
 

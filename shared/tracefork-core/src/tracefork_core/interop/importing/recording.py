@@ -16,6 +16,9 @@ from tracefork_core.tape.environment import describe
 from tracefork_core.tape.held import HeldFile
 from tracefork_core.tape.imported import IMPORTED, Imported
 
+_MOST = 2**30
+"""Bytes of one run: its file is in memory as well, and is smaller than that."""
+
 
 class _Clock:
     """The time of the file, which stands still between its own times."""
@@ -42,7 +45,7 @@ def write(run: ForeignRun, source: Path, content: bytes, target: Path) -> Receip
     """
     clock = _Clock()
     masking = Masking("safe")
-    file = HeldFile(target, "safe")
+    file = HeldFile(target, "safe", most=_MOST)
     writer = TapeWriter(target, describe(), held=file)
     try:
         writer.note(IMPORTED, aside=_origin(run, source, content))
