@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _forever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turnstile, "GRACE_SECONDS", 1000.0)
+    monkeypatch.setattr(turnstile, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(turnstile, "STALL_SECONDS", 1000.0)
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
 from tracefork_core.order import thread_rest, turnstile
+from tracefork_core.order.overtaking import Overtaking
 from tracefork_core.order.pace import Pace
 from tracefork_core.order.policies import Recorded
 from tracefork_core.order.quiet import Gate
@@ -329,6 +331,22 @@ def test_a_task_waits_for_one_whose_thread_has_just_ended_its_job() -> None:
         return order.skipped
 
     assert (asyncio.run(run()), taken) == (0, [0, 1])
+
+
+def test_one_that_was_told_to_watch_hands_it_on_if_its_turn_comes_first() -> None:
+    """Else nothing would look whether the run is stuck, and the rest would wait for ever."""
+    policy = Recorded((turn, turn) for turn in range(4))
+    line, watching = policy.line, Overtaking(policy, Others())
+    woken: list[int] = []
+    for turn in 1, 2, 3:
+        line.stand(turn, turn).wake = partial(woken.append, turn)
+    assert watching.watches(1, in_thread=False)
+    for turn in 1, 3:  # The last is taken before the task that waits for it looks again.
+        line.here[turn].wake = None
+        line.pass_(turn)
+        watching.hand_on_watch(turn)
+    assert woken == [3, 2]
+    assert watching.watches(2, in_thread=False)
 
 
 @pytest.mark.usefixtures("_impatient")

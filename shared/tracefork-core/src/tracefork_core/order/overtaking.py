@@ -61,14 +61,15 @@ class Overtaking:
     def hand_on_watch(self, turn: int) -> None:
         """Let another one watch when what waited for `turn` does so no longer.
 
-        That is the last in line: if it were the next, each delivery would hand on the watch.
+        That is the last in line: if it were the next, each delivery would hand on the watch. It
+        watches from now on, not from its next look, since its own turn may be taken before that.
         """
         if self._watcher != turn:
             return
-        self._watcher, self._watches_in_thread = None, False
         blocked = [turn for turn, arrival in self._line.here.items() if arrival.wake is not None]
-        if blocked:
-            self._line.wake(max(blocked))
+        self._watcher, self._watches_in_thread = max(blocked, default=None), False
+        if self._watcher is not None:
+            self._line.wake(self._watcher)
 
     def went_ahead(self, is_idle: Callable[[], bool] = lambda: True) -> bool:
         """Let the first go ahead if nothing can bring the due turn, and return whether it did.
