@@ -95,7 +95,6 @@ def record(
 
     agent = through.agent(ctx)
     path = tape_names.to_write(tape)
-    agent.prepare()
     kept: Mode = as_mode(mode)
     scope = recorded(
         path,

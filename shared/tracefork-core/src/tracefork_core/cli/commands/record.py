@@ -94,7 +94,6 @@ def record(
         )
     path = tape_names.to_write(tape.output or tape_names.free_name(agent.name))
     named, tables = tools_for(agent, tools.tool, tools.tool_of)
-    agent.prepare()
     scope = recording(
         path,
         overwrite=tape.overwrite,
@@ -133,7 +132,8 @@ def perform(
 
     `again` is the command that records it once more.
     """
-    shown, cwd = tape_names.shown(path), Path.cwd()
+    shown, cwd = tape_names.shown(path), Path.cwd()  # A project changes to its own folder.
+    agent.prepare()
 
     def report(outcome: Outcome[Recording]) -> int:
         with screen.stdout_kept(as_json):
