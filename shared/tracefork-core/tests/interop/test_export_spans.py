@@ -97,6 +97,16 @@ def test_an_earlier_tape_of_that_name_is_not_exported(
     assert exchanges(exporter) == [0]
 
 
+def test_a_file_that_a_recording_has_just_made_is_awaited(tmp_path: Path) -> None:
+    """It is empty for a moment."""
+    exporter = InMemorySpanExporter()
+    tape = tmp_path / "run.tape"
+    with tracefork.export_spans(tape, SimpleSpanProcessor(exporter)):
+        tape.touch()
+        time.sleep(0.5)  # Longer than the pause between two looks.
+    assert exporter.get_finished_spans() == ()
+
+
 def test_an_error_of_the_processor_is_raised_where_the_block_ends(
     tmp_path: Path, provider: ProviderServer
 ) -> None:

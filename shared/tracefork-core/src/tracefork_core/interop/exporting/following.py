@@ -35,6 +35,7 @@ class Following:
         self._choice = choice
         self._maker: SpanMaker | None = None
         self._told: set[str] = set()
+        self._is_awaited = is_awaited
         self.trace = ""
         self._before = self._state() if is_awaited else None
         self._stopped = threading.Event()
@@ -63,11 +64,16 @@ class Following:
                 return
 
     def _state(self) -> tuple[tuple[int, int], ...]:
-        """Return what changes when the tape is written: the sizes and times of its files."""
+        """Return what changes when the tape is written: the sizes and times of its files.
+
+        An awaited recording first makes an empty file, which is nothing to read yet.
+        """
         state: list[tuple[int, int]] = []
         for suffix in ("", "-wal", "-flight"):
             with suppress(FileNotFoundError):
                 stat = beside(self._path, suffix).stat()
+                if self._is_awaited and not (suffix or stat.st_size):
+                    return ()
                 state.append((stat.st_size, stat.st_mtime_ns))
         return tuple(state)
 
