@@ -30,7 +30,8 @@ class Processor(Protocol):
 class export_spans:  # noqa: N801 - it is called as `record` is
     """Hand each span of a recording to a span processor as soon as what it stands for has ended.
 
-    Put the `with` block around that of the recording: it ends when the processor has the last span.
+    Put the `with` block around that of the recording. It ends when the processor has the last
+    span::
 
         exporter = BatchSpanProcessor(OTLPSpanExporter())
         with tracefork.export_spans("run.tape", exporter), tracefork.record("run.tape"):
